@@ -42,21 +42,6 @@ static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_s
     return status;
 }
 
-static bugpack_status print_list(const char *path, bool as_json, bugpack_error *error) {
-    bp_buffer text;
-    int fd = -1;
-    bp_buffer_init(&text, (size_t)64 << 20);
-    bugpack_status status = bp_report_input_open(path, &fd, error);
-    if (status == BUGPACK_OK) {
-        status = bp_cli_review_list(fd, path, as_json, &text, error);
-    }
-    if (status == BUGPACK_OK) {
-        (void)fwrite(bp_buffer_text(&text), 1, text.size, stdout);
-    }
-    bp_buffer_release(&text);
-    return status;
-}
-
 /* The report, and its path; or to standard output. */
 static bp_cli_exit write_report(redact_options *options, const char *path) {
     bugpack_error error = BUGPACK_ERROR_INIT;
@@ -95,7 +80,11 @@ static bp_cli_exit run(void *context, char **operands) {
     if (!options->is_list) {
         return write_report(options, operands[0]);
     }
-    bugpack_status status = print_list(operands[0], options->as_json, &error);
+    int fd = -1;
+    bugpack_status status = bp_report_input_open(operands[0], &fd, &error);
+    if (status == BUGPACK_OK) {
+        status = bp_cli_review_print(stdout, fd, operands[0], options->as_json, &error);
+    }
     return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_error(&error);
 }
 

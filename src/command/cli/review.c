@@ -19,12 +19,13 @@ enum { look_ms = 100, answer_bytes = 64 };
 
 typedef enum answer { ANSWER_NO, ANSWER_YES, ANSWER_OTHER } answer;
 
-bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,
-                                  bugpack_error *error) {
+bugpack_status bp_cli_review_print(FILE *out, int fd, const char *path, bool as_json,
+                                   bugpack_error *error) {
     static const char *const variables[] = {"USER", "LOGNAME", "SUDO_USER"};
     enum { variable_count = sizeof variables / sizeof variables[0] };
     char machine[256] = "";
     bp_person_names names = {.count = 0};
+    bp_buffer text;
     for (size_t i = 0; i < variable_count; i++) {
         const char *name = getenv(variables[i]);
         if (name != NULL && strcmp(name, "root") != 0) {
@@ -34,19 +35,10 @@ bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buf
     if (gethostname(machine, sizeof machine - 1) == 0) {
         names.machine = machine;
     }
-    return bp_redact_list(fd, path, &names, as_json, out, error);
-}
-
-static bugpack_status print_list(int zip_fd, bugpack_error *error) {
-    bp_buffer text;
-    int fd = fcntl(zip_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-        return bp_fail_errno(error, errno, "cannot list the report");
-    }
     bp_buffer_init(&text, (size_t)64 << 20);
-    bugpack_status status = bp_cli_review_list(fd, "the report", false, &text, error);
+    bugpack_status status = bp_redact_list(fd, path, &names, as_json, &text, error);
     if (status == BUGPACK_OK) {
-        (void)fprintf(stderr, "%s", bp_buffer_text(&text));
+        (void)fwrite(bp_buffer_text(&text), 1, text.size, out);
     }
     bp_buffer_release(&text);
     return status;
@@ -90,7 +82,9 @@ static answer read_answer(void) {
 bugpack_status bp_cli_review_ask(int zip_fd, const char *question, const char *done,
                                  bugpack_error *error) {
     answer given = ANSWER_OTHER;
-    bugpack_status status = print_list(zip_fd, error);
+    int fd = fcntl(zip_fd, F_DUPFD_CLOEXEC, 0);
+    bugpack_status status = fd < 0 ? bp_fail_errno(error, errno, "cannot list the report")
+                                   : bp_cli_review_print(stderr, fd, "the report", false, error);
     (void)tcflush(STDIN_FILENO, TCIFLUSH);
     while (status == BUGPACK_OK && given == ANSWER_OTHER) {
         (void)fprintf(stderr, "%s? [y/N] ", question);

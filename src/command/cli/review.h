@@ -5,10 +5,10 @@
 #define BP_CLI_REVIEW_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <bugpack/error.h>
 
-#include "base/buffer.h"
 #include "cli/command.h"
 #include "cli/option.h"
 
@@ -32,8 +32,8 @@ bool bp_cli_review_prepare(bool is_reviewed, bp_cli_exit *ret_exit);
 bugpack_status bp_cli_review_ask(int zip_fd, const char *question, const char *done,
                                  bugpack_error *error);
 
-/* bp_redact_list, with the names of who calls and of this machine. */
-bugpack_status bp_cli_review_list(int fd, const char *path, bool as_json, bp_buffer *out,
-                                  bugpack_error *error);
+/* Prints bp_redact_list, with the names of who calls and of this machine. */
+bugpack_status bp_cli_review_print(FILE *out, int fd, const char *path, bool as_json,
+                                   bugpack_error *error);
 
 #endif
