@@ -1,35 +1,29 @@
 #include "entries/redact_report.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "archive/archive.h"
-#include "archive/reader.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "entries/report_file.h"
-#include "json/tree_reader.h"
 #include "model/fit.h"
 #include "platform/staged_file.h"
 #include "redact/redactor.h"
 
 static const char manifest_name[] = "manifest.json";
-static const size_t manifest_max_bytes = (size_t)16 << 20;
+static const size_t manifest_max_bytes = (size_t)32 << 20;
 static const size_t changed_max_bytes = (size_t)256 << 20;
 
 /* A report being rewritten. */
 struct rewriting {
     const bp_redact_request *request;
-    int fd;
-    bp_archive_reader *reader;
+    bp_report_file *report;
+    bp_json_tree *manifest; /* the report's, which becomes that of the new one */
     bp_archive *archive;
     bp_redactor *redactor;
-    bp_json_tree *manifest;
     uint64_t count;
     bool lacks_memory; /* to say what was left out */
 };
@@ -110,7 +104,8 @@ static bool update_line(struct rewriting *rewriting, const char *name, const cha
            (rewriting->redactor == NULL || add_redactions(rewriting, line, byte_count, is_new));
 }
 
-/* Begins, fills and ends an entry: of the archive being read, or of `text`. */
+/* Begins, fills and ends the entry `name`: with `text`, or else with that of the report at
+ * `index`. */
 static bugpack_status write_entry(struct rewriting *rewriting, const char *name, size_t index,
                                   const bp_buffer *text, uint64_t *ret_bytes,
                                   bugpack_error *error) {
@@ -124,8 +119,9 @@ static bugpack_status write_entry(struct rewriting *rewriting, const char *name,
     if (text != NULL) {
         (void)bp_archive_write(rewriting->archive, bp_buffer_text(text), text->size);
     } else {
-        status = bp_archive_reader_read(rewriting->reader, index, UINT64_MAX, bp_archive_write,
-                                        rewriting->archive, error);
+        status =
+            bp_report_file_stream(rewriting->report, bp_report_file_name(rewriting->report, index),
+                                  UINT64_MAX, bp_archive_write, rewriting->archive, error);
         if (status != BUGPACK_OK) {
             bp_archive_roll_back(rewriting->archive);
             return status;
@@ -143,7 +139,7 @@ static bool name_entry(struct rewriting *rewriting, const char *name, bp_buffer 
 
 static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugpack_error *error) {
     const bp_redact_request *request = rewriting->request;
-    const char *name = bp_archive_reader_member(rewriting->reader, index).name;
+    const char *name = bp_report_file_name(rewriting->report, index);
     uint64_t byte_count = 0, changed_count = 0;
     bp_buffer safe_name, changed;
     if (strcmp(name, manifest_name) == 0) {
@@ -155,7 +151,7 @@ static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugp
                                 ? BUGPACK_OK
                                 : bp_fail_memory(error, "write a report again");
     if (status == BUGPACK_OK && request->change != NULL) {
-        status = request->change(request->context, rewriting->reader, index, &changed,
+        status = request->change(request->context, rewriting->report, name, &changed,
                                  &changed_count, error);
     }
     if (status == BUGPACK_OK) {
@@ -227,7 +223,7 @@ static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
     if (max_bytes == 0) {
         return BUGPACK_OK;
     }
-    bp_buffer_init(&text, 2 * manifest_max_bytes);
+    bp_buffer_init(&text, manifest_max_bytes);
     bugpack_status status = bp_json_tree_print(manifest, &text, error);
     uint64_t manifest_bytes = text.size;
     bp_buffer_release(&text);
@@ -250,7 +246,7 @@ static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
 static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *error) {
     uint64_t byte_count = 0;
     bp_buffer text;
-    bp_buffer_init(&text, 2 * manifest_max_bytes);
+    bp_buffer_init(&text, manifest_max_bytes);
     bool is_marked = rewriting->redactor == NULL ||
                      (bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
                       bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true));
@@ -261,35 +257,6 @@ static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *e
     }
     bp_buffer_release(&text);
     return status;
-}
-
-/* Opens the report: first as one, which checks it, then its entries. */
-static bugpack_status open_report(struct rewriting *rewriting, bugpack_error *error) {
-    const char *path = rewriting->request->path;
-    bp_report_file *report = NULL;
-    bp_buffer text;
-    int fd = -1;
-    bp_buffer_init(&text, manifest_max_bytes);
-    bugpack_status status = bp_report_input_open(path, &rewriting->fd, error);
-    if (status == BUGPACK_OK) {
-        fd = fcntl(rewriting->fd, F_DUPFD_CLOEXEC, 0);
-        status = fd < 0 ? bp_fail_errno(error, errno, "cannot read \"%s\"", path)
-                        : bp_report_file_take(fd, path, &report, error);
-        if (status != BUGPACK_OK) {
-            bp_file_close(fd);
-        }
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_report_file_read(report, manifest_name, &text, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_json_tree_read(bp_buffer_text(&text), text.size, &rewriting->manifest, error);
-    }
-    bp_report_file_close(report);
-    bp_buffer_release(&text);
-    return status == BUGPACK_OK
-               ? bp_archive_reader_open(rewriting->fd, path, &rewriting->reader, error)
-               : status;
 }
 
 static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,
@@ -307,8 +274,7 @@ static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, u
     if (status == BUGPACK_OK && is_redacted) {
         bp_archive_set_filter(rewriting->archive, redact, rewriting->redactor);
     }
-    for (size_t i = 0; status == BUGPACK_OK && i < bp_archive_reader_count(rewriting->reader);
-         i++) {
+    for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(rewriting->report); i++) {
         status = copy_entry(rewriting, i, error);
     }
     if (status == BUGPACK_OK) {
@@ -358,14 +324,16 @@ out:
 
 bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
                                 uint64_t *ret_count, bugpack_error *error) {
-    struct rewriting rewriting = {.request = request, .fd = -1};
+    struct rewriting rewriting = {.request = request};
     const char *slash = strrchr(request->output_path, '/');
     size_t dir_bytes = (size_t)(slash - request->output_path);
     char *dir = strndup(request->output_path, dir_bytes == 0 ? 1 : dir_bytes);
     int dir_fd = -1;
-    bugpack_status status =
-        dir == NULL ? bp_fail_memory(error, "redact a report") : open_report(&rewriting, error);
+    bugpack_status status = dir == NULL
+                                ? bp_fail_memory(error, "redact a report")
+                                : bp_report_file_open(request->path, &rewriting.report, error);
     if (status == BUGPACK_OK) {
+        rewriting.manifest = (bp_json_tree *)(uintptr_t)bp_report_file_manifest(rewriting.report);
         status = bp_file_open_directory(dir, false, &dir_fd, error);
     }
     if (status == BUGPACK_OK) {
@@ -376,9 +344,7 @@ bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name
     }
     bp_archive_free(rewriting.archive);
     bp_redactor_free(rewriting.redactor);
-    bp_json_tree_free(rewriting.manifest);
-    bp_archive_reader_free(rewriting.reader);
-    bp_file_close(rewriting.fd);
+    bp_report_file_close(rewriting.report);
     bp_file_close(dir_fd);
     free(dir);
     return status;

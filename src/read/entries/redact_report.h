@@ -11,15 +11,15 @@
 
 #include <bugpack/error.h>
 
-#include "archive/reader.h"
 #include "base/buffer.h"
+#include "entries/report_file.h"
 #include "platform/staged_file.h"
 #include "redact/rule_set.h"
 
 /* Appends what an entry becomes, or leaves `out` empty: it stays as it is. `ret_count` gets how
  * much has changed. */
-typedef bugpack_status bp_entry_changer(void *context, const bp_archive_reader *reader,
-                                        size_t index, bp_buffer *out, uint64_t *ret_count,
+typedef bugpack_status bp_entry_changer(void *context, const bp_report_file *report,
+                                        const char *name, bp_buffer *out, uint64_t *ret_count,
                                         bugpack_error *error);
 
 /* All borrowed. */

@@ -248,17 +248,27 @@ bugpack_status bp_report_file_open_or_plain(const char *path, bp_report_file **r
     return BUGPACK_OK;
 }
 
-bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
-                                       bugpack_error *error) {
+static bugpack_status open_report(const char *path, bool is_any, bp_report_file **ret_report,
+                                  bugpack_error *error) {
     int fd = -1;
     bugpack_status status = bp_report_input_open(path, &fd, error);
     if (status == BUGPACK_OK) {
-        status = take(fd, path, true, ret_report, error);
+        status = take(fd, path, is_any, ret_report, error);
         if (status != BUGPACK_OK) {
             bp_file_close(fd);
         }
     }
     return status;
+}
+
+bugpack_status bp_report_file_open(const char *path, bp_report_file **ret_report,
+                                   bugpack_error *error) {
+    return open_report(path, false, ret_report, error);
+}
+
+bugpack_status bp_report_file_open_any(const char *path, bp_report_file **ret_report,
+                                       bugpack_error *error) {
+    return open_report(path, true, ret_report, error);
 }
 
 void bp_report_file_close(bp_report_file *report) {

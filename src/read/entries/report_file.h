@@ -41,6 +41,10 @@ bugpack_status bp_report_input_copy(int from_fd, uint64_t max_bytes, int *ret_fd
 bugpack_status bp_report_file_take(int fd, const char *path, bp_report_file **ret_report,
                                    bugpack_error *error);
 
+/* The same of what bp_report_input_open opens. */
+bugpack_status bp_report_file_open(const char *path, bp_report_file **ret_report,
+                                   bugpack_error *error);
+
 /*
  * Opens what a reader was given: what begins as a zip is a report; of another file, which is not
  * read yet, `ret_report` is NULL, and the caller closes `ret_fd`.

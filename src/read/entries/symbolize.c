@@ -97,17 +97,13 @@ static bool change_stack(bp_symbolizer *symbolizer, const bp_json_tree *stack) {
     return !self.lacks_memory;
 }
 
-static bugpack_status read_text(const bp_archive_reader *reader, size_t index, bp_buffer *text,
-                                bugpack_error *error) {
-    return bp_archive_reader_read(reader, index, text_max_bytes, bp_buffer_sink, text, error);
-}
-
 /* The document with its frames changed. */
-static bugpack_status change_document(bp_symbolizer *symbolizer, const bp_archive_reader *reader,
-                                      size_t index, bp_json_tree **ret_tree, bugpack_error *error) {
+static bugpack_status change_document(bp_symbolizer *symbolizer, const bp_report_file *report,
+                                      const char *name, bp_json_tree **ret_tree,
+                                      bugpack_error *error) {
     bp_buffer text;
     bp_buffer_init(&text, text_max_bytes);
-    bugpack_status status = read_text(reader, index, &text, error);
+    bugpack_status status = bp_report_file_read(report, name, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_json_tree_read_within(bp_buffer_text(&text), text.size, tree_max_bytes,
                                           ret_tree, error);
@@ -160,23 +156,21 @@ static void change_text(const char *text, const bp_json_tree *stacks, bp_buffer 
 }
 
 /* Appends the new text of the entry `name`, beside which is a stacks.json. */
-static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_archive_reader *reader,
-                                 const char *name, size_t index, bp_buffer *out,
-                                 bugpack_error *error) {
+static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_report_file *report,
+                                 const char *name, bp_buffer *out, bugpack_error *error) {
     uint64_t named_count = symbolizer->named_count; /* the document itself counts */
     bp_json_tree *stacks = NULL;
     bp_buffer text;
-    size_t stacks_index;
     char *document = NULL;
     bugpack_status status = BUGPACK_OK;
     bp_buffer_init(&text, text_max_bytes);
     if (asprintf(&document, "%.*s.json", (int)strlen(name) - 4, name) < 0) {
         document = NULL;
         status = bp_fail_memory(error, "add names to frames");
-    } else if (bp_archive_reader_find(reader, document, &stacks_index)) {
-        status = change_document(symbolizer, reader, stacks_index, &stacks, error);
+    } else if (bp_report_file_has(report, document, NULL)) {
+        status = change_document(symbolizer, report, document, &stacks, error);
         symbolizer->named_count = named_count;
-        status = status == BUGPACK_OK ? read_text(reader, index, &text, error) : status;
+        status = status == BUGPACK_OK ? bp_report_file_read(report, name, &text, error) : status;
     }
     if (status == BUGPACK_OK && stacks != NULL) {
         change_text(bp_buffer_text(&text), stacks, out);
@@ -188,19 +182,18 @@ static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_archive_rea
     return status;
 }
 
-bugpack_status bp_symbolize_entry(void *context, const bp_archive_reader *reader, size_t index,
+bugpack_status bp_symbolize_entry(void *context, const bp_report_file *report, const char *name,
                                   bp_buffer *out, uint64_t *ret_count, bugpack_error *error) {
     bp_symbolizer *symbolizer = context;
-    const char *name = bp_archive_reader_member(reader, index).name;
     const char *of_process = bp_entry_in_process(name);
     uint64_t before = symbolizer->named_count;
     bp_json_tree *tree = NULL;
     bugpack_status status = BUGPACK_OK;
     if (strcmp(of_process, "stacks.txt") == 0) {
-        return print_text(symbolizer, reader, name, index, out, error);
+        return print_text(symbolizer, report, name, out, error);
     }
     if (strcmp(of_process, "crash.json") == 0 || strcmp(of_process, "stacks.json") == 0) {
-        status = change_document(symbolizer, reader, index, &tree, error);
+        status = change_document(symbolizer, report, name, &tree, error);
         *ret_count = symbolizer->named_count - before;
     }
     if (status == BUGPACK_OK && *ret_count > 0) {
