@@ -1,12 +1,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -110,16 +108,6 @@ bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_st
     return BUGPACK_OK;
 }
 
-bugpack_status bp_process_check_alive(const bp_task *process, bugpack_error *error) {
-    bp_proc_stat stat;
-    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
-    if (process->pidfd < 0 || process->was_zombie) {
-        return bp_process_read_stat(process, &stat, error);
-    }
-    /* Readable means that it has exited (pidfd_open(2)), reaped or not. */
-    return poll(&poll_fd, 1, 0) > 0 ? bp_process_fail_ended(process, error) : BUGPACK_OK;
-}
-
 /* /proc/<tid> opens for every thread, although it is not listed there (proc(5)). */
 static bugpack_status refuse_thread(const bp_task *process, bugpack_error *error) {
     char text[4096];
@@ -165,12 +153,8 @@ static bugpack_status open_files(bp_task *process, bugpack_error *error) {
     return BUGPACK_OK;
 }
 
-/*
- * The sequence matters. The directory pins one process: once that is gone, every read through it
- * fails, even when another has its id (get_proc_task in fs/proc/internal.h). The pidfd is made from
- * the number and could be a successor's; but then reading stat afterwards fails. So when stat could
- * be read, both descriptors are of the process whose start time it gave.
- */
+/* The directory pins one process: once that is gone, every read through it fails, even when another
+ * has its id (get_proc_task in fs/proc/internal.h). */
 static bugpack_status open_descriptors(bp_task *process, int root_fd, const char *name,
                                        bugpack_error *error) {
     process->directory_fd = openat(root_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -178,13 +162,6 @@ static bugpack_status open_descriptors(bp_task *process, int root_fd, const char
         return bp_proc_is_gone(errno) ? fail_not_there(process, error)
                                       : bp_process_fail(process, errno, "look at", error);
     }
-#ifdef SYS_pidfd_open
-    /* Where it fails (before Linux 5.3, or a seccomp filter) the directory and the start time are
-     * enough; the descriptor is close-on-exec by itself. */
-    if (process->root.has_our_ids && process->pid != getpid()) {
-        process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    }
-#endif
     return open_files(process, error);
 }
 
@@ -197,8 +174,7 @@ static bp_task *new_process(const bp_task *values) {
     bp_task *process = malloc(sizeof *process);
     if (process != NULL) {
         *process = *values;
-        process->root.fd = process->directory_fd = process->pidfd = -1;
-        process->threads_fd = process->statm_fd = -1;
+        process->root.fd = process->directory_fd = process->threads_fd = process->statm_fd = -1;
         process->known = (bp_known_threads){0};
         process->members = (bp_tree_members){0};
         memset(process->marks, 0, sizeof process->marks);
@@ -299,11 +275,9 @@ bugpack_status bp_task_clone(const bp_task *process, bp_task **ret_clone, bugpac
         return bp_fail_memory(error, "hold a process twice");
     }
     clone->directory_fd = duplicate(process->directory_fd);
-    clone->pidfd = duplicate(process->pidfd);
     clone->statm_fd = duplicate(process->statm_fd);
     clone->root.fd = duplicate(process->root.fd);
     if (clone->directory_fd >= 0 && clone->statm_fd >= 0 &&
-        (clone->pidfd >= 0 || process->pidfd < 0) &&
         (clone->root.fd >= 0 || process->root.fd < 0)) {
         clone->threads_fd = openat(clone->directory_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
@@ -351,7 +325,7 @@ void bp_task_close(bp_task *process) {
     /* Without a mark it was never opened whole: its descriptors were not handed out yet, so no one
      * else can have closed and reused them. */
     bool is_ours = process->marks[0].inode == 0 || is_whole(process);
-    const int fds[] = {process->root.fd, process->directory_fd, process->pidfd, process->threads_fd,
+    const int fds[] = {process->root.fd, process->directory_fd, process->threads_fd,
                        process->statm_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0] && is_ours; i++) {
         bp_file_close(fds[i]);

@@ -476,7 +476,7 @@ static bugpack_status read_facts(bp_task *process, bool *ret_is_between,
     }
     is_between = is_between || is_between_programs(process, &stat);
     if (status == BUGPACK_OK && !process->is_own) {
-        status = bp_process_check_alive(process, error);
+        status = bp_process_read_stat(process, &stat, error);
     }
     if (witness.directory_fd >= 0 && witness.directory_fd != process->directory_fd) {
         (void)close(witness.directory_fd);

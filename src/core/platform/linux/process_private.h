@@ -55,7 +55,7 @@ typedef struct bp_tree_members {
 
 /*
  * Descriptors stay open, so that a snapshot needs no new one: a host that has run out of them is
- * one that a report is about. A pidfd has no mark of its own, and goes with the others.
+ * one that a report is about.
  *
  * With its descendants it has the members of the tree, and one sum of CPU time that only grows. A
  * parent that waits for a child takes over its time (getrusage(2), RUSAGE_CHILDREN). Otherwise, as
@@ -72,7 +72,6 @@ struct bp_task {
     bool was_zombie;   /* when it was opened; then being one is not an end */
     bp_proc_root root; /* its fd is -1, but for a tree, where it is this handle's own */
     int directory_fd;  /* /proc/<pid>, O_PATH */
-    int pidfd;         /* -1 where there are none */
     int threads_fd;    /* /proc/<pid>/task */
     int statm_fd;
     bp_fd_mark marks[3]; /* of the directory, the threads and statm */
@@ -125,15 +124,13 @@ bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *erro
 bugpack_status bp_process_fail(const bp_task *process, int system_errno, const char *what,
                                bugpack_error *error);
 
-/* Reads stat and checks that it is of the process that was opened. */
+/* Reads stat and checks that it is of the process that was opened, and that this has not ended:
+ * also after other reading, which is of that process then. */
 bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error);
 
 /* Nanoseconds since boot, suspended time included; or the recording's. */
 uint64_t bp_process_boottime_ns(const bp_task *process);
-
-/* After reading: checks that the process had not ended by then. */
-bugpack_status bp_process_check_alive(const bp_task *process, bugpack_error *error);
 
 /* All threads, as the kernel lists them; the list is the caller's to release. */
 bugpack_status bp_process_list_threads(const bp_task *process, bp_proc_list *ret_threads,

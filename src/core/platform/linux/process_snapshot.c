@@ -249,7 +249,8 @@ bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
         status = read_memory_of_others(process, &snapshot, error);
     }
     if (status == BUGPACK_OK && !process->is_own) {
-        status = bp_process_check_alive(process, error);
+        bp_proc_stat stat;
+        status = bp_process_read_stat(process, &stat, error);
     }
     if (status != BUGPACK_OK) {
         goto out;
