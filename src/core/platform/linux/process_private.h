@@ -97,11 +97,6 @@ bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with
 bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
-/* The same of a process that has ended since it was opened, and that its parent has not waited for:
- * its CPU time and that of its first thread. NO_PROCESS where it is gone. */
-bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
-                                         bp_task_snapshot *ret_snapshot, bugpack_error *error);
-
 /* What a tree has to know of a process whose snapshot was just read and may be refined: its
  * counters, and the ids of its children, which are appended. NO_MEMORY. */
 bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,

@@ -345,15 +345,6 @@ void bp_task_reread_names(bp_task *task) {
     task->known.must_reread = true;
 }
 
-bugpack_status bp_process_snapshot_ended(bp_task *process, bool with_names,
-                                         bp_task_snapshot *ret_snapshot, bugpack_error *error) {
-    bool was_zombie = process->was_zombie;
-    process->was_zombie = true; /* that it is one is no reason to refuse it */
-    bugpack_status status = bp_process_snapshot(process, with_names, ret_snapshot, error);
-    process->was_zombie = was_zombie;
-    return status;
-}
-
 /* Every process whose parent this one is. 0, or an errno. */
 static int scan_all(const bp_task *process, int proc_fd, bp_pid_list *children) {
     bp_proc_list list;

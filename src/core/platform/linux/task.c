@@ -191,10 +191,10 @@ out:
     return status;
 }
 
-/* Adds the descendants, where they belong to the task, and gives the snapshot to the caller. */
-static bugpack_status finish(bp_task *task, bool with_names, bugpack_status status,
-                             bp_task_snapshot snapshot, bp_task_snapshot *ret_snapshot,
-                             bugpack_error *error) {
+bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
+                                     bugpack_error *error) {
+    bp_task_snapshot snapshot = {0};
+    bugpack_status status = bp_process_snapshot(task, with_names, &snapshot, error);
     if (status == BUGPACK_OK && task->has_tree) {
         status = add_descendants(task, with_names, &snapshot, error);
     }
@@ -206,20 +206,14 @@ static bugpack_status finish(bp_task *task, bool with_names, bugpack_status stat
     return status;
 }
 
-bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
-                                     bugpack_error *error) {
-    bp_task_snapshot snapshot = {0};
-    bugpack_status status = bp_process_snapshot(task, with_names, &snapshot, error);
-    return finish(task, with_names, status, snapshot, ret_snapshot, error);
-}
-
 bugpack_status bp_task_snapshot_take_last(bp_task *task, bool with_names,
                                           bp_task_snapshot *ret_snapshot, bugpack_error *error) {
     bugpack_status status = bp_task_snapshot_take(task, with_names, ret_snapshot, error);
-    bp_task_snapshot snapshot = {0};
-    if (status != BUGPACK_ERR_NO_PROCESS ||
-        bp_process_snapshot_ended(task, with_names, &snapshot, NULL) != BUGPACK_OK) {
-        return status;
+    if (status == BUGPACK_ERR_NO_PROCESS && !task->was_zombie) {
+        task->was_zombie = true; /* that it is one is no reason to refuse it */
+        bugpack_status last = bp_task_snapshot_take(task, with_names, ret_snapshot, NULL);
+        task->was_zombie = false;
+        status = last == BUGPACK_OK ? BUGPACK_OK : status;
     }
-    return finish(task, with_names, BUGPACK_OK, snapshot, ret_snapshot, error);
+    return status;
 }
