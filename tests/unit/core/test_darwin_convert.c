@@ -55,30 +55,6 @@ Test(darwin_convert, negative_time_counts_as_none) {
     cr_expect(eq(u64, bp_darwin_time_value_ns(5, INT32_MIN), 5000000000));
 }
 
-Test(darwin_convert, a_snapshot_adds_both_times_before_it_rounds) {
-    bp_darwin_counters counters = {.taken_ns = 42,
-                                   .user_ticks = 2,
-                                   .system_ticks = 1,
-                                   .resident_bytes = 4096,
-                                   .virtual_bytes = 8192};
-    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, apple_silicon);
-    cr_expect(eq(u64, snapshot.taken_ns, 42));
-    cr_expect(eq(u64, snapshot.cpu_unit_ns, 1));
-    cr_expect(eq(u64, snapshot.process_cpu, 125)); /* rounded one by one: 83 and 41 */
-    cr_expect(snapshot.has_memory);
-    cr_expect(eq(u64, snapshot.rss_bytes, 4096));
-    cr_expect(eq(u64, snapshot.vm_size_bytes, 8192));
-    cr_expect(not(snapshot.has_uptime));
-    cr_expect(zero(sz, snapshot.thread_count));
-}
-
-Test(darwin_convert, counters_at_their_end_do_not_run_over) {
-    bp_darwin_counters counters = {.user_ticks = UINT64_MAX, .system_ticks = UINT64_MAX};
-    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, apple_silicon);
-    cr_expect(eq(u64, snapshot.process_cpu, UINT64_MAX));
-    cr_expect(not(snapshot.has_memory));
-}
-
 Test(darwin_convert, an_age_follows_the_clock_that_was_never_set) {
     bp_darwin_age age = {.has_awake = true, .awake_ns = 100, .now_wall_ns = 5000};
     /* Never asleep: whatever the wall clock says, there is one answer. */

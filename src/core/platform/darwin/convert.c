@@ -37,17 +37,6 @@ uint64_t bp_darwin_time_value_ns(int32_t seconds, int32_t microseconds) {
     return whole * BP_NS_PER_SEC + rest * 1000;
 }
 
-bp_task_snapshot bp_darwin_snapshot(const bp_darwin_counters *counters, bp_darwin_tick tick) {
-    /* Both are turned at once, so that one rounding is all there is. */
-    uint64_t ticks = bp_darwin_add(counters->user_ticks, counters->system_ticks);
-    return (bp_task_snapshot){.taken_ns = counters->taken_ns,
-                              .cpu_unit_ns = 1,
-                              .process_cpu = bp_darwin_ticks_to_ns(ticks, tick),
-                              .has_memory = counters->virtual_bytes > 0,
-                              .rss_bytes = counters->resident_bytes,
-                              .vm_size_bytes = counters->virtual_bytes};
-}
-
 uint64_t bp_darwin_age_ns(const bp_darwin_age *age) {
     uint64_t by_wall_ns = subtract(age->now_wall_ns, age->started_wall_ns);
     if (!age->has_awake) {

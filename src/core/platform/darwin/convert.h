@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "platform/task.h"
-
 /* Nanoseconds of one tick, as a fraction. A denominator of 0 counts as 1. */
 typedef struct bp_darwin_tick {
     uint32_t numer, denom;
@@ -29,16 +27,6 @@ uint64_t bp_darwin_time_value_ns(int32_t seconds, int32_t microseconds);
 
 /* The sum, or the largest number. */
 uint64_t bp_darwin_add(uint64_t a, uint64_t b);
-
-/* A process as the kernel counts it, and when that was by bp_clock_monotonic_ns. */
-typedef struct bp_darwin_counters {
-    uint64_t taken_ns;
-    uint64_t user_ticks, system_ticks; /* of all threads, ended ones too */
-    uint64_t resident_bytes, virtual_bytes;
-} bp_darwin_counters;
-
-/* The snapshot of a process, in nanoseconds, without threads and uptime. */
-bp_task_snapshot bp_darwin_snapshot(const bp_darwin_counters *counters, bp_darwin_tick tick);
 
 /*
  * The age of a process, time asleep included. A clock that stops in sleep gives the lower bound;

@@ -251,7 +251,8 @@ static bugpack_status read_threads(bool with_names, bp_task_snapshot *snapshot,
  * kernel's getrusage does, loses or doubles a thread that ends in between, and the sum would run
  * backwards.
  */
-static bugpack_status read_task(bp_darwin_counters *ret_counters, bugpack_error *error) {
+static bugpack_status read_task(const bp_task *task, bp_task_snapshot *ret_snapshot,
+                                bugpack_error *error) {
     mach_task_basic_info_data_t basic = {0};
     task_absolutetime_info_data_t times = {0};
     uint64_t taken_ns = bp_clock_monotonic_ns();
@@ -263,22 +264,25 @@ static bugpack_status read_task(bp_darwin_counters *ret_counters, bugpack_error 
     if (result != KERN_SUCCESS) {
         return fail_call("task_info(MACH_TASK_BASIC_INFO)", result, error);
     }
-    *ret_counters = (bp_darwin_counters){.taken_ns = taken_ns,
-                                         .user_ticks = times.total_user,
-                                         .system_ticks = times.total_system,
-                                         .resident_bytes = basic.resident_size,
-                                         .virtual_bytes = basic.virtual_size};
+    /* Both are turned at once, so that one rounding is all there is. */
+    uint64_t ticks = bp_darwin_add(times.total_user, times.total_system);
+    *ret_snapshot =
+        (bp_task_snapshot){.taken_ns = taken_ns,
+                           .cpu_unit_ns = 1,
+                           .process_cpu = bp_darwin_ticks_to_ns(ticks, task->kernel_tick),
+                           .has_memory = basic.virtual_size > 0,
+                           .rss_bytes = basic.resident_size,
+                           .vm_size_bytes = basic.virtual_size};
     return BUGPACK_OK;
 }
 
 bugpack_status bp_task_snapshot_take(bp_task *task, bool with_names, bp_task_snapshot *ret_snapshot,
                                      bugpack_error *error) {
-    bp_darwin_counters counters;
-    bugpack_status status = read_task(&counters, error);
+    bp_task_snapshot snapshot;
+    bugpack_status status = read_task(task, &snapshot, error);
     if (status != BUGPACK_OK) {
         return status;
     }
-    bp_task_snapshot snapshot = bp_darwin_snapshot(&counters, task->kernel_tick);
     status = read_threads(with_names, &snapshot, error);
     if (status != BUGPACK_OK) {
         bp_task_snapshot_release(&snapshot);
