@@ -132,19 +132,10 @@ bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_e
     return BUGPACK_OK;
 }
 
-/* A copy of a path that may lack its NUL; false when memory is short. */
+/* A copy of a path that may lack its NUL, or be empty; false when memory is short. */
 static bool copy_path(const char *path, size_t capacity, char **ret_path) {
-    size_t length = strnlen(path, capacity);
-    if (length == 0) {
-        return true;
-    }
-    *ret_path = malloc(length + 1);
-    if (*ret_path == NULL) {
-        return false;
-    }
-    memcpy(*ret_path, path, length);
-    (*ret_path)[length] = '\0';
-    return true;
+    *ret_path = path[0] != '\0' ? strndup(path, capacity) : NULL;
+    return path[0] == '\0' || *ret_path != NULL;
 }
 
 static bool read_paths(bp_process_facts *facts) {

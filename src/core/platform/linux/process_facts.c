@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,7 +21,6 @@
 #include "platform/linux/thread_reader.h"
 
 static const size_t command_line_max_bytes = (size_t)1024 * 1024;
-static const size_t path_max_bytes = 4096;
 enum { LIMIT_MAX = 32, TEXT_BYTES = 16384 };
 
 /* Reads a text; false, noted as denied where it is so, when it cannot be had. */
@@ -142,19 +142,14 @@ static bool read_command_line(const bp_task *process, const bp_proc_stat *stat,
 /* Reads a link; false when memory is short. */
 static bool read_link(const bp_task *process, bp_process_facts *facts, const char *name,
                       const char *what, char **ret_target) {
-    char *target = malloc(path_max_bytes);
-    if (target == NULL) {
-        return false;
-    }
-    ssize_t length = readlinkat(process->directory_fd, name, target, path_max_bytes - 1);
+    char target[PATH_MAX];
+    ssize_t length = readlinkat(process->directory_fd, name, target, sizeof target - 1);
     if (length < 0) {
         bp_facts_deny(facts, what, errno);
-        free(target);
         return true;
     }
-    target[length] = '\0';
-    *ret_target = target;
-    return true;
+    *ret_target = strndup(target, (size_t)length);
+    return *ret_target != NULL;
 }
 
 /* Counts open files. Since Linux 6.2 the directory's size is their number (proc(5)). 0, or an
