@@ -21,7 +21,7 @@
 #include "base/fd_mark.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
-#include "platform/linux/files.h"
+#include "platform/linux/thread_reader.h"
 
 /* Alternate stacks: a handler cannot run on a stack that has overflowed. */
 
@@ -353,19 +353,14 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
  */
 static bool has_jumped_out(int tid, int number) {
     char text[4096];
-    uint64_t blocked = 0;
+    const bp_thread_reader reader = {
+        .dir_fd = AT_FDCWD, .task = "/proc/self/task/", .text = text, .text_bytes = sizeof text};
     const struct sigaction *action = &previous[index_of(number)];
-    ssize_t count = bp_proc_read_at(AT_FDCWD, text, sizeof text, "/proc/self/task/%d/status", tid);
-    bool has_ended = count < 0 && bp_proc_is_gone(errno);
-    bp_proc_scan scan = {text, text + (count > 0 ? count : 0)};
-    bp_proc_scan line;
-    while (bp_proc_take_line(&scan, &line)) {
-        if (bp_proc_take_text(&line, "SigBlk:\t") && bp_proc_take_number(&line, 16, &blocked)) {
-            return number != 0 && (action->sa_flags & SA_NODEFER) == 0 &&
-                   (blocked >> (number - 1) & 1) == 0;
-        }
-    }
-    return has_ended;
+    bp_thread_reading thread;
+    bp_thread_read(&reader, (uint64_t)tid, 1u << BP_GROUP_STATUS, &thread);
+    bool is_elsewhere = number != 0 && (action->sa_flags & SA_NODEFER) == 0 && thread.has_signals &&
+                        (thread.blocked_signals >> (number - 1) & 1) == 0;
+    return is_elsewhere || thread.errnos[BP_GROUP_STATUS] == ESRCH;
 }
 
 bool bp_crash_handler_remove(const bp_crash_page *page) {
