@@ -176,13 +176,9 @@ static bugpack_status add_thread(bp_perf_events *events, struct perf_event_attr 
     return status;
 }
 
-static bool is_thread_of_bugpack(int process_fd, uint64_t tid) {
-    char name[BP_THREAD_NAME_BYTES] = "";
-    if (bp_proc_read_at(process_fd, name, sizeof name - 1, "task/%llu/comm",
-                        (unsigned long long)tid) <= 0) {
-        return false;
-    }
-    name[strcspn(name, "\n")] = '\0';
+static bool is_thread_of_bugpack(uint64_t tid) {
+    char name[BP_THREAD_NAME_BYTES];
+    bp_thread_name_of(tid, name);
     return bp_thread_is_own(name);
 }
 
@@ -221,7 +217,7 @@ bugpack_status bp_perf_events_open(bp_perf_events *events, const bp_perf_plan *p
         status = check_limit(threads.count * events->ring_count, error);
     }
     for (size_t i = 0; status == BUGPACK_OK && i < threads.count; i++) {
-        if (plan->pid == getpid() && is_thread_of_bugpack(process_fd, threads.items[i].id)) {
+        if (plan->pid == getpid() && is_thread_of_bugpack(threads.items[i].id)) {
             continue;
         }
         status = add_thread(events, &attributes, plan, &threads, i, error);
