@@ -1,6 +1,7 @@
 #include "platform/linux/proc_text.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_blank(char byte) {
@@ -335,14 +336,6 @@ static bool take_limit(bp_proc_scan *line, bool *ret_unlimited, uint64_t *ret_va
     return *ret_unlimited || (bp_proc_take_number(&word, 10, ret_value) && word.next == word.end);
 }
 
-/* Copies a word, cut when it is too long. */
-static void copy_text(char *out, size_t out_bytes, const char *from, const char *end) {
-    size_t length = (size_t)(end - from);
-    length = length < out_bytes ? length : out_bytes - 1;
-    memcpy(out, from, length);
-    out[length] = '\0';
-}
-
 static bool parse_limit(bp_proc_scan line, size_t name_column_bytes, bp_resource_limit *ret_limit) {
     if ((size_t)(line.end - line.next) <= name_column_bytes) {
         return false;
@@ -354,14 +347,15 @@ static bool parse_limit(bp_proc_scan line, size_t name_column_bytes, bp_resource
     while (name_end > name && name_end[-1] == ' ') {
         name_end--;
     }
-    copy_text(limit.name, sizeof limit.name, name, name_end);
+    (void)snprintf(limit.name, sizeof limit.name, "%.*s", (int)(name_end - name), name);
     if (name_end == name || !take_limit(&line, &limit.soft_unlimited, &limit.soft) ||
         !take_limit(&line, &limit.hard_unlimited, &limit.hard)) {
         return false;
     }
     bp_proc_scan unit;
     if (bp_proc_take_word(&line, &unit)) {
-        copy_text(limit.unit, sizeof limit.unit, unit.next, unit.end);
+        (void)snprintf(limit.unit, sizeof limit.unit, "%.*s", (int)(unit.end - unit.next),
+                       unit.next);
     }
     *ret_limit = limit;
     return true;
