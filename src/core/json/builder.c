@@ -83,10 +83,6 @@ bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t b
     return append_string(out, bytes, byte_count, bp_utf8_encode);
 }
 
-bugpack_status bp_json_append_quote(bp_buffer *out, const void *bytes, size_t byte_count) {
-    return append_string(out, bytes, byte_count, bp_utf8_complete);
-}
-
 /* Appends a value of another document, with the control characters of its strings escaped. */
 static bugpack_status append_value(bp_buffer *out, const char *text, size_t byte_count) {
     size_t plain = 0;
@@ -287,8 +283,8 @@ void bp_json_add_text(bp_json *json, const char *key, const char *text) {
 
 void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t byte_count) {
     if (bytes != NULL && begin_value(json, key)) {
-        (void)(json->is_quoting ? bp_json_append_quote(json->out, bytes, byte_count)
-                                : bp_json_append_string(json->out, bytes, byte_count));
+        (void)append_string(json->out, bytes, byte_count,
+                            json->is_quoting ? bp_utf8_complete : bp_utf8_encode);
     }
 }
 

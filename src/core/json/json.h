@@ -77,7 +77,8 @@ void bp_json_object_end(bp_json *json);
 void bp_json_array_begin(bp_json *json, const char *key);
 void bp_json_array_end(bp_json *json);
 void bp_json_add_text(bp_json *json, const char *key, const char *text);
-/* Whether texts are from a document from here on, to be added as by bp_json_append_quote. */
+/* Whether texts are from a document from here on: their bytes that are not UTF-8 are escaped
+ * already. */
 void bp_json_quote(bp_json *json, bool is_quoting);
 void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t byte_count);
 void bp_json_add_uint(bp_json *json, const char *key, uint64_t value);
@@ -111,8 +112,6 @@ bugpack_status bp_json_reformat(const void *text, size_t byte_count, bp_buffer *
  * without a document around it. Appends all of it or nothing.
  */
 bugpack_status bp_json_append_string(bp_buffer *out, const void *bytes, size_t byte_count);
-/* The same of a text from a document, whose bytes that are not UTF-8 are escaped already. */
-bugpack_status bp_json_append_quote(bp_buffer *out, const void *bytes, size_t byte_count);
 
 /*
  * Appends a finite number rounded to `decimals` (0 to 9) digits after the point, without trailing
