@@ -145,12 +145,10 @@ static void try_text(bp_redactor *redactor, size_t i, uint64_t byte_count) {
 }
 
 int main(int argument_count, char **arguments) {
-    bp_rule_list list = {.rules = NULL};
     bp_rule_set *set = NULL;
     bool is_given = argument_count > 1;
     uint64_t given_mb = is_given ? strtoull(arguments[1], NULL, 10) : default_mb;
-    CHECK(bp_rule_list_add_builtin(&list, NULL, NULL, NULL) == BUGPACK_OK);
-    CHECK(bp_rule_set_new(&list, &set, NULL) == BUGPACK_OK);
+    CHECK(bp_rule_set_of_texts("rules", NULL, 0, &set, NULL) == BUGPACK_OK);
     bp_redactor *redactor = bp_redactor_new(set);
     CHECK(redactor != NULL);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

@@ -38,11 +38,9 @@ static bugpack_status append(void *context, const void *bytes, size_t byte_count
 
 static bugpack_status compile(bool with_builtin, bp_rule_set **ret_set, bugpack_error *error) {
     bp_rule_list list = {.rules = NULL};
-    bugpack_status status =
-        with_builtin ? bp_rule_list_add_builtin(&list, NULL, NULL, error) : BUGPACK_OK;
+    bugpack_status status = with_builtin ? bp_rule_list_add_builtin(&list, error) : BUGPACK_OK;
     if (status == BUGPACK_OK) {
-        status =
-            bp_rule_list_parse(&list, "rules", own_rules, strlen(own_rules), NULL, NULL, error);
+        status = bp_rule_list_parse(&list, "rules", own_rules, strlen(own_rules), error);
     }
     if (status == BUGPACK_OK) {
         return bp_rule_set_new(&list, ret_set, error);

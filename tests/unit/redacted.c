@@ -1,6 +1,7 @@
 #include "unit/redacted.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #include "redact/tag.h"
 #include "unit/unit.h"
@@ -9,17 +10,37 @@ bp_rule_set *sets[2];
 bp_redactor *redactors[2];
 
 bp_rule_set *redacted_set(const char *rules) {
-    bp_rule_list list = {.rules = NULL};
+    char *const texts[] = {(char *)(uintptr_t)rules};
     bp_rule_set *set = NULL;
-    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, &failure);
-    if (status == BUGPACK_OK && rules != NULL) {
-        status = bp_rule_list_parse(&list, "rules", rules, strlen(rules), NULL, NULL, &failure);
-    }
-    if (status == BUGPACK_OK) {
-        status = bp_rule_set_new(&list, &set, &failure);
-    }
-    cr_assert(status == BUGPACK_OK, "%s", failure.message);
+    cr_assert(bp_rule_set_of_texts("rules", texts, rules != NULL, &set, &failure) == BUGPACK_OK,
+              "%s", failure.message);
     return set;
+}
+
+size_t redacted_each_example(redacted_example_taker *take) {
+    CLEANUP(bp_rule_list_release) bp_rule_list list = {.rules = NULL};
+    const char *text = (const char *)bp_builtin_rules;
+    const bp_rule *rule = NULL;
+    size_t count = 0;
+    char line[4096];
+    cr_assert(eq(int, bp_rule_list_add_builtin(&list, &failure), BUGPACK_OK), "%s",
+              failure.message);
+    for (size_t at = 0, length; at < bp_builtin_rules_bytes; at += length + 1) {
+        length = strcspn(text + at, "\n");
+        cr_assert(lt(sz, length, sizeof line));
+        (void)snprintf(line, sizeof line, "%.*s", (int)length, text + at);
+        bool is_match = strncmp(line, "match = ", 8) == 0;
+        if (line[0] == '[') {
+            line[length - 1] = '\0';
+            for (rule = list.rules; strcmp(rule->id, line + 1) != 0; rule++) {
+                cr_assert(lt(ptr, (void *)(uintptr_t)rule, list.rules + list.count));
+            }
+        } else if (is_match || strncmp(line, "not = ", 6) == 0) {
+            take(rule, is_match, strstr(line, " = ") + 3);
+            count += is_match;
+        }
+    }
+    return count;
 }
 
 void redacted_setup(void) {

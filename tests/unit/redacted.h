@@ -12,6 +12,10 @@
  */
 bp_rule_set *redacted_set(const char *rules);
 
+/* Gives each example of the built-in rules, and returns how many have a secret. */
+typedef void redacted_example_taker(const bp_rule *rule, bool is_match, const char *text);
+size_t redacted_each_example(redacted_example_taker *take);
+
 /* With the rules that are on by default, and with the others too. */
 extern bp_rule_set *sets[2];
 extern bp_redactor *redactors[2];

@@ -27,26 +27,12 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(redact_options, as_json, 0, "json", "print JSON"),
     BP_CLI_OPTIONS_END};
 
-static bugpack_status compile_rules(const bp_cli_redaction *redaction, bp_rule_set **ret_set,
-                                    bugpack_error *error) {
-    const char *text = redaction->text;
-    bp_rule_list list = {.rules = NULL};
-    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
-    if (status == BUGPACK_OK && text != NULL) {
-        status = bp_rule_list_parse(&list, "rules", text, strlen(text), NULL, NULL, error);
-    }
-    if (status == BUGPACK_OK) {
-        return bp_rule_set_new(&list, ret_set, error);
-    }
-    bp_rule_list_release(&list);
-    return status;
-}
-
 /* The report, and its path; or to standard output. */
 static bp_cli_exit write_report(redact_options *options, const char *path) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_rule_set *rules = NULL;
-    if (compile_rules(&options->redaction, &rules, &error) != BUGPACK_OK) {
+    char *const texts[] = {options->redaction.text};
+    if (bp_rule_set_of_texts("rules", texts, texts[0] != NULL, &rules, &error) != BUGPACK_OK) {
         return bp_cli_rewrite_fail(options->as_json, path, &error);
     }
     const bp_cli_rewriting rewriting = {

@@ -13,10 +13,6 @@
 #include "base/status.h"
 #include "redact/codes.h"
 
-/* Made of rules.conf by CMake. */
-extern const unsigned char bp_builtin_rules[];
-extern const size_t bp_builtin_rules_bytes;
-
 struct bp_rule_let {
     char *name, *text;
     bool is_group; /* compiled once in a pattern, which calls it */
@@ -27,8 +23,6 @@ struct parser {
     const char *name;
     unsigned line;
     bp_rule rule; /* being read; its id is empty before the first */
-    bp_rule_example *example;
-    void *context;
     bugpack_error *error;
 };
 
@@ -233,6 +227,7 @@ static bugpack_status use_rules(const struct parser *parser, const char *ids) {
 }
 
 static bugpack_status set(struct parser *parser, const char *key, const char *value) {
+    static const char *const for_people[] = {"category", "source", "match", "not", NULL};
     bp_rule *rule = &parser->rule;
     bool is_group = strncmp(key, "group ", 6) == 0;
     if ((is_group || strncmp(key, "let ", 4) == 0) && rule->id[0] == '\0') {
@@ -243,12 +238,6 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
     }
     if (rule->id[0] == '\0') {
         return refuse(parser, "expected [id]");
-    }
-    if (strcmp(key, "match") == 0 || strcmp(key, "not") == 0) {
-        if (parser->example != NULL) {
-            parser->example(parser->context, rule, key[0] == 'm', value);
-        }
-        return BUGPACK_OK;
     }
     if (strcmp(key, "pattern") == 0) {
         return rule->pattern != NULL ? refuse(parser, "a rule has one pattern")
@@ -266,13 +255,6 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
     if (strcmp(key, "until") == 0) {
         return set_text(parser, &rule->until, value);
     }
-    if (strcmp(key, "category") == 0) {
-        if (!is_id(value)) {
-            return refuse(parser, "a category has up to 31 lower case letters, digits and '-'");
-        }
-        memcpy(rule->category, value, strlen(value) + 1);
-        return BUGPACK_OK;
-    }
     if (strcmp(key, "default") == 0) {
         return set_flag(parser, &rule->is_off, value, "off");
     }
@@ -283,7 +265,8 @@ static bugpack_status set(struct parser *parser, const char *key, const char *va
         rule->check = bp_check_find(value);
         return rule->check != NULL ? BUGPACK_OK : refuse(parser, "there is no such check");
     }
-    return strcmp(key, "source") == 0 ? BUGPACK_OK : refuse(parser, "this key is not known");
+    return bp_array_has_text(for_people, key) ? BUGPACK_OK
+                                              : refuse(parser, "this key is not known");
 }
 
 static bugpack_status parse_line(struct parser *parser, char *line) {
@@ -306,10 +289,8 @@ static bugpack_status parse_line(struct parser *parser, char *line) {
 }
 
 bugpack_status bp_rule_list_parse(bp_rule_list *list, const char *name, const char *text,
-                                  size_t byte_count, bp_rule_example *example, void *context,
-                                  bugpack_error *error) {
-    struct parser parser = {
-        .list = list, .name = name, .example = example, .context = context, .error = error};
+                                  size_t byte_count, bugpack_error *error) {
+    struct parser parser = {.list = list, .name = name, .error = error};
     if (byte_count > BP_RULE_TEXT_MAX || memchr(text, '\0', byte_count) != NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "%s: longer than 1 MiB, or not a text", name);
     }
@@ -332,10 +313,9 @@ bugpack_status bp_rule_list_parse(bp_rule_list *list, const char *name, const ch
     return status;
 }
 
-bugpack_status bp_rule_list_add_builtin(bp_rule_list *list, bp_rule_example *example, void *context,
-                                        bugpack_error *error) {
+bugpack_status bp_rule_list_add_builtin(bp_rule_list *list, bugpack_error *error) {
     return bp_rule_list_parse(list, "the built-in rules", (const char *)bp_builtin_rules,
-                              bp_builtin_rules_bytes, example, context, error);
+                              bp_builtin_rules_bytes, error);
 }
 
 void bp_rule_list_release(bp_rule_list *list) {
@@ -495,6 +475,20 @@ bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpac
     }
     *ret_set = set;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_rule_set_of_texts(const char *name, char *const *texts, size_t count,
+                                    bp_rule_set **ret_set, bugpack_error *error) {
+    bp_rule_list list = {.rules = NULL};
+    bugpack_status status = bp_rule_list_add_builtin(&list, error);
+    for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
+        status = bp_rule_list_parse(&list, name, texts[i], strlen(texts[i]), error);
+    }
+    if (status == BUGPACK_OK) {
+        return bp_rule_set_new(&list, ret_set, error);
+    }
+    bp_rule_list_release(&list);
+    return status;
 }
 
 size_t bp_rule_set_count(const bp_rule_set *set) {

@@ -29,16 +29,15 @@ enum {
 
 /* One rule. Its texts are its own. */
 typedef struct bp_rule {
-    char id[BP_RULE_ID_BYTES];       /* "" for a rule that no error needs to name */
-    char category[BP_RULE_ID_BYTES]; /* "" where the file has none */
-    char *keywords;                  /* separated by spaces; NULL: searched for everywhere */
-    char *pattern;                   /* of PCRE2; group 1 is what is replaced, else all of it */
-    char *until;                     /* ends a block of lines that the pattern begins; or NULL */
-    unsigned before_bytes;           /* the match may begin as far before its keyword */
-    unsigned line_count;             /* and may end as many lines behind that of its keyword */
-    bool is_off;                     /* applies only where a later text says "use" */
-    bool is_of_traffic;              /* applies to the payload of messages alone */
-    bp_check *check;                 /* of what the pattern has found; NULL: none */
+    char id[BP_RULE_ID_BYTES]; /* "" for a rule that no error needs to name */
+    char *keywords;            /* separated by spaces; NULL: searched for everywhere */
+    char *pattern;             /* of PCRE2; group 1 is what is replaced, else all of it */
+    char *until;               /* ends a block of lines that the pattern begins; or NULL */
+    unsigned before_bytes;     /* the match may begin as far before its keyword */
+    unsigned line_count;       /* and may end as many lines behind that of its keyword */
+    bool is_off;               /* applies only where a later text says "use" */
+    bool is_of_traffic;        /* applies to the payload of messages alone */
+    bp_check *check;           /* of what the pattern has found; NULL: none */
 } bp_rule;
 
 typedef struct bp_rule_list {
@@ -48,22 +47,18 @@ typedef struct bp_rule_list {
     size_t let_count, let_capacity;
 } bp_rule_list;
 
-/* Gets each example of a file: what stands between « and » is a secret; `is_match` false: nothing.
- */
-typedef void bp_rule_example(void *context, const bp_rule *rule, bool is_match, const char *text);
-
 /*
  * Appends the rules of a text to a list, which starts as {0}. A rule with the id of an earlier one
- * replaces it. `name` is for sentences. `example` is optional. NO_MEMORY; LIMIT; INVALID with the
- * line that is wrong. On failure release the list: it may hold some of them.
+ * replaces it. `name` is for sentences. NO_MEMORY; LIMIT; INVALID with the line that is wrong. On
+ * failure release the list: it may hold some of them.
  */
 bugpack_status bp_rule_list_parse(bp_rule_list *list, const char *name, const char *text,
-                                  size_t byte_count, bp_rule_example *example, void *context,
-                                  bugpack_error *error);
+                                  size_t byte_count, bugpack_error *error);
 
-/* The rules that are built in, with their examples. */
-bugpack_status bp_rule_list_add_builtin(bp_rule_list *list, bp_rule_example *example, void *context,
-                                        bugpack_error *error);
+/* The rules that are built in: rules.conf, from which CMake makes the bytes. */
+extern const unsigned char bp_builtin_rules[];
+extern const size_t bp_builtin_rules_bytes;
+bugpack_status bp_rule_list_add_builtin(bp_rule_list *list, bugpack_error *error);
 
 void bp_rule_list_release(bp_rule_list *list);
 
@@ -86,6 +81,9 @@ typedef struct bp_rule_set {
  * that does not compile; LIMIT; NO_MEMORY.
  */
 bugpack_status bp_rule_set_new(bp_rule_list *list, bp_rule_set **ret_set, bugpack_error *error);
+/* The rules that are built in, and behind them those of some texts. Errors of both. */
+bugpack_status bp_rule_set_of_texts(const char *name, char *const *texts, size_t count,
+                                    bp_rule_set **ret_set, bugpack_error *error);
 bp_rule_set *bp_rule_set_retain(bp_rule_set *set);
 /* The last reference frees it. NULL is fine. */
 void bp_rule_set_drop(bp_rule_set *set);

@@ -73,7 +73,7 @@ static bugpack_status compile(const bp_person_names *names, const char *reported
     bp_rule_list list = {.rules = NULL};
     bp_buffer text;
     bp_buffer_init(&text, BP_RULE_TEXT_MAX);
-    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
+    bugpack_status status = bp_rule_list_add_builtin(&list, error);
     for (size_t i = 0; i < list.count; i++) {
         const char *id = list.rules[i].id;
         list.rules[i].is_off = strcmp(id, "email") != 0 && strcmp(id, "home") != 0;
@@ -86,8 +86,7 @@ static bugpack_status compile(const bp_person_names *names, const char *reported
     append_machine(&text, reported_machine);
     if (status == BUGPACK_OK) {
         status = text.status == BUGPACK_OK
-                     ? bp_rule_list_parse(&list, "names", bp_buffer_text(&text), text.size, NULL,
-                                          NULL, error)
+                     ? bp_rule_list_parse(&list, "names", bp_buffer_text(&text), text.size, error)
                      : bp_fail_memory(error, "list a report");
     }
     bp_buffer_release(&text);

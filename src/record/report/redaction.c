@@ -53,20 +53,6 @@ void bp_redaction_free(bp_redaction *redaction) {
     }
 }
 
-static bugpack_status compile(char *const *texts, unsigned count, const char *name,
-                              bp_rule_set **ret_set, bugpack_error *error) {
-    bp_rule_list list = {.rules = NULL};
-    bugpack_status status = bp_rule_list_add_builtin(&list, NULL, NULL, error);
-    for (unsigned i = 0; status == BUGPACK_OK && i < count; i++) {
-        status = bp_rule_list_parse(&list, name, texts[i], strlen(texts[i]), NULL, NULL, error);
-    }
-    if (status == BUGPACK_OK) {
-        return bp_rule_set_new(&list, ret_set, error);
-    }
-    bp_rule_list_release(&list);
-    return status;
-}
-
 bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const char *text,
                                 size_t byte_count, bugpack_error *error) {
     bp_rule_set *set = NULL, *old = NULL;
@@ -83,7 +69,7 @@ bugpack_status bp_redaction_add(bp_redaction *redaction, const char *name, const
                                           "redaction rules were added %u times already", count);
     if (status == BUGPACK_OK) {
         redaction->texts[count] = copy;
-        status = compile(redaction->texts, count + 1, name, &set, error);
+        status = bp_rule_set_of_texts(name, redaction->texts, count + 1, &set, error);
     }
     if (status == BUGPACK_OK && redaction->at_call != NULL) {
         status = bp_at_call_use(redaction->at_call, set, error);
@@ -136,8 +122,8 @@ bugpack_status bp_redaction_hold(bp_redaction *redaction, bp_rule_set **ret_set,
     }
     bp_lock_acquire(&redaction->lock);
     if (redaction->set == NULL) {
-        status = compile(redaction->texts, redaction->text_count, "the rules of this session",
-                         &redaction->set, error);
+        status = bp_rule_set_of_texts("the rules of this session", redaction->texts,
+                                      redaction->text_count, &redaction->set, error);
     }
     if (status == BUGPACK_OK) {
         *ret_set = bp_rule_set_retain(redaction->set);

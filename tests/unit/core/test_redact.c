@@ -560,8 +560,8 @@ Test(redact, refuses_rules_that_are_wrong_and_says_where) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bp_rule_list list = {.rules = NULL};
         bp_rule_set *none = NULL;
-        bugpack_status status = bp_rule_list_parse(&list, "f", cases[i].text, strlen(cases[i].text),
-                                                   NULL, NULL, &failure);
+        bugpack_status status =
+            bp_rule_list_parse(&list, "f", cases[i].text, strlen(cases[i].text), &failure);
         if (status == BUGPACK_OK) {
             status = bp_rule_set_new(&list, &none, &failure);
         }
