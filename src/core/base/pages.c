@@ -1,7 +1,6 @@
 #include "base/pages.h"
 
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Before each block. */
@@ -25,16 +24,6 @@ void *bp_pages_new(size_t byte_count) {
     }
     mapped->mapped_bytes = mapped_bytes;
     return mapped + 1;
-}
-
-void *bp_pages_resize(void *block, size_t byte_count) {
-    void *moved = bp_pages_new(byte_count);
-    if (moved != NULL) {
-        size_t old_bytes = header_of(block)->mapped_bytes - sizeof(header);
-        memcpy(moved, block, old_bytes < byte_count ? old_bytes : byte_count);
-        bp_pages_free(block);
-    }
-    return moved;
 }
 
 void bp_pages_free(void *block) {

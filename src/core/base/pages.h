@@ -13,9 +13,6 @@
 /* Zeros, aligned to 64 bytes; what is not written is not resident. NULL without memory. */
 void *bp_pages_new(size_t byte_count);
 
-/* Moves a block to one of another size. NULL without memory; then it stays as it is. */
-void *bp_pages_resize(void *block, size_t byte_count);
-
 /* Gives all of it back to the system. NULL is fine. */
 void bp_pages_free(void *block);
 

@@ -5,16 +5,17 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/pages.h"
 #include "base/status.h"
 #include "base/utf8.h"
 
 /*
- * The automaton is made from a row of bits ("shift-and"): one for each set of each keyword, and one
- * behind its last that says it is complete. A state is the row of those that may come next. Its
- * successor keeps the bits whose set has the byte, and moves them on by one.
+ * The automaton is made from positions: one for each set of each keyword, and one behind its last
+ * that says it is complete. A state is the list of those that may come next, beside the first of
+ * each keyword, which always may. Its successor has what is behind those whose set has the byte.
  */
-enum { max_bits = 8192, max_states = 16384, row_words = max_bits / 64 };
+enum { max_positions = 8192, max_states = 16384, max_members = 1 << 22 };
 
 /* A set of bytes, as one position of a keyword is written. */
 typedef struct byte_set {
@@ -27,12 +28,11 @@ typedef struct state_hits {
 } state_hits;
 
 struct bp_keywords {
-    byte_set *sets; /* one for each bit; that of a complete keyword is empty */
-    size_t bit_count, bit_capacity;
-    bp_keyword_hit *ends; /* for each bit: the keyword that is complete there */
+    byte_set *sets; /* one for each position; that of a complete keyword is empty */
+    size_t position_count, set_capacity;
+    bp_keyword_hit *ends; /* for each position: the keyword that is complete there */
     size_t end_capacity;
-    uint64_t starts[row_words]; /* the first bit of each keyword */
-    size_t longest;             /* bytes of a keyword, with its context */
+    size_t longest; /* bytes of a keyword, with its context */
     unsigned char classes[256];
     unsigned class_count;
     /* A state is the offset of its row in the table, so that a step is one addition and one load.
@@ -154,13 +154,15 @@ static const char *parse_byte_set(const char *text, byte_set *ret_set) {
     return text + 1;
 }
 
-static bool add_bit(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
-    if (!bp_array_reserve(&keywords->sets, keywords->bit_count, &keywords->bit_capacity) ||
-        !bp_array_reserve(&keywords->ends, keywords->bit_count, &keywords->end_capacity)) {
+static bool add_position(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
+    size_t count = keywords->position_count;
+    if (!bp_array_reserve(&keywords->sets, count, &keywords->set_capacity) ||
+        !bp_array_reserve(&keywords->ends, count, &keywords->end_capacity)) {
         return false;
     }
-    keywords->sets[keywords->bit_count] = set;
-    keywords->ends[keywords->bit_count++] = end;
+    keywords->sets[count] = set;
+    keywords->ends[count] = end;
+    keywords->position_count++;
     return true;
 }
 
@@ -168,13 +170,12 @@ static bool add_bit(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
 static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t owner,
                           bugpack_error *error) {
     const char *next = *text;
-    size_t first = keywords->bit_count;
     bool has_context = *next == '[';
     size_t length = 0;
     while (next != NULL && *next != ' ' && *next != '\0') {
         byte_set set;
         next = parse_byte_set(next, &set);
-        if (next != NULL && !add_bit(keywords, set, (bp_keyword_hit){0})) {
+        if (next != NULL && !add_position(keywords, set, (bp_keyword_hit){0})) {
             return bp_fail_memory(error, "add a redaction rule");
         }
         length++;
@@ -185,14 +186,13 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
                        "a keyword is too short, too long or not understood: %s", *text);
     }
     bp_keyword_hit end = {.owner = owner, .length = (uint16_t)(length - has_context)};
-    if (!add_bit(keywords, (byte_set){{0}}, end)) {
+    if (!add_position(keywords, (byte_set){{0}}, end)) {
         return bp_fail_memory(error, "add a redaction rule");
     }
-    if (keywords->bit_count > max_bits) {
+    if (keywords->position_count > max_positions) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the redaction rules have too many keywords");
     }
     keywords->longest = length > keywords->longest ? length : keywords->longest;
-    keywords->starts[first / 64] |= (uint64_t)1 << first % 64;
     *text = next;
     return BUGPACK_OK;
 }
@@ -206,182 +206,136 @@ bugpack_status bp_keywords_add(bp_keywords *keywords, const char *list, uint16_t
     return status;
 }
 
+typedef struct state_members {
+    uint32_t first, count; /* in `members` */
+} state_members;
+
 /* While the automaton is made. */
 struct making {
     bp_keywords *keywords;
-    size_t words;       /* of a row */
-    uint64_t *matching; /* [class * words]: the bits whose set has it; at first [byte * words] */
-    byte_set *going;    /* [bit]: the classes of its set */
-    uint64_t *rows;     /* [state * words] */
-    size_t state_count, row_capacity;
-    uint32_t *slots; /* a hash table of states, plus one */
+    unsigned char bytes[256]; /* for each class: one of them */
+    uint16_t *members;        /* of all states: the positions of each, ascending */
+    size_t member_count;
+    state_members *states; /* the first one has the starts of all keywords: nothing has begun */
+    size_t state_count;
+    uint32_t *slots; /* a hash table of the others, plus one */
     uint16_t *next;  /* [state * class_count + class] */
 };
 
 enum { slot_count = 4 * max_states };
 
+static bool has(const byte_set *set, unsigned byte) {
+    return (set->words[byte / 64] >> byte % 64 & 1) != 0;
+}
+
 /* Bytes that every set treats alike are one class. */
 static void find_classes(struct making *making) {
     bp_keywords *keywords = making->keywords;
-    size_t row_bytes = making->words * sizeof *making->matching;
-    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
-        for (unsigned word = 0; word < 4; word++) {
-            for (uint64_t left = keywords->sets[bit].words[word]; left != 0; left &= left - 1) {
-                size_t byte = word * 64 + (unsigned)__builtin_ctzll(left);
-                making->matching[byte * making->words + bit / 64] |= (uint64_t)1 << bit % 64;
-            }
+    keywords->class_count = 1;
+    for (size_t i = 0; i < keywords->position_count; i++) {
+        unsigned numbers[2 * 256] = {0}, count = 0; /* of those that have a byte, and the others */
+        for (unsigned byte = 0; byte < 256; byte++) {
+            unsigned *number =
+                &numbers[2 * keywords->classes[byte] + has(&keywords->sets[i], byte)];
+            *number = *number > 0 ? *number : ++count;
+            keywords->classes[byte] = (unsigned char)(*number - 1);
         }
+        keywords->class_count = count;
     }
-    keywords->class_count = 0;
     for (unsigned byte = 0; byte < 256; byte++) {
-        const uint64_t *row = making->matching + byte * making->words;
-        unsigned class = 0;
-        while (class < keywords->class_count &&
-               memcmp(making->matching + class * making->words, row, row_bytes) != 0) {
-            class ++;
-        }
-        if (class == keywords->class_count) { /* never behind the row of its byte */
-            memmove(making->matching + class * making->words, row, row_bytes);
-            keywords->class_count++;
-        }
-        keywords->classes[byte] = (unsigned char)class;
-    }
-    for (size_t bit = 0; bit < keywords->bit_count; bit++) {
-        for (unsigned class = 0; class < keywords->class_count; class ++) {
-            uint64_t has = making->matching[class * making->words + bit / 64] >> bit % 64 & 1;
-            making->going[bit].words[class / 64] |= has << class % 64;
-        }
+        making->bytes[keywords->classes[byte]] = (unsigned char)byte;
     }
 }
 
-/* The state of a row: an old one, or a new one. max_states where there are too many. */
-static size_t find_state(struct making *making, const uint64_t *row) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < making->words; i++) {
-        if (row[i] != 0) { /* most are 0 */
-            hash = (hash ^ row[i] ^ i) * 0x9E3779B97F4A7C15u;
-            hash ^= hash >> 29;
-        }
-    }
-    size_t slot = hash % slot_count;
-    size_t row_bytes = making->words * sizeof *row;
-    for (; making->slots[slot] != 0; slot = (slot + 1) % slot_count) {
-        size_t state = making->slots[slot] - 1;
-        if (memcmp(making->rows + state * making->words, row, row_bytes) == 0) {
-            return state;
-        }
-    }
-    if (making->state_count == max_states) {
+/* max_states where there are too many. */
+static size_t add_state(struct making *making, const uint16_t *list, size_t count) {
+    if (making->state_count == max_states || making->member_count + count > max_members) {
         return max_states;
     }
-    if (making->state_count == making->row_capacity) {
-        size_t capacity = making->row_capacity * 2;
-        uint64_t *rows = bp_pages_resize(making->rows, capacity * row_bytes);
-        if (rows == NULL) {
-            return max_states;
-        }
-        making->rows = rows;
-        uint16_t *next =
-            bp_pages_resize(making->next, capacity * making->keywords->class_count * sizeof *next);
-        if (next == NULL) {
-            return max_states;
-        }
-        making->next = next;
-        making->row_capacity = capacity;
-    }
-    memcpy(making->rows + making->state_count * making->words, row, row_bytes);
-    making->slots[slot] = (uint32_t)making->state_count + 1;
+    making->states[making->state_count] =
+        (state_members){(uint32_t)making->member_count, (uint32_t)count};
+    memcpy(making->members + making->member_count, list, count * sizeof *list);
+    making->member_count += count;
     return making->state_count++;
 }
 
-/* Adds to a row what the bits of another one become with a class. The last bit of all is that of an
- * end, which never goes on. */
-static void add_next(const struct making *making, const uint64_t *from, unsigned class,
-                     uint64_t *row) {
-    const uint64_t *matching = making->matching + class * making->words;
-    for (size_t i = 0; i < making->words; i++) {
-        uint64_t bits = from[i] & matching[i];
-        row[i] |= bits << 1;
-        if (bits >> 63 != 0) {
-            row[i + 1] |= 1;
+/* The state of a list: an old one, or a new one, or max_states. */
+static size_t find_state(struct making *making, const uint16_t *list, size_t count) {
+    size_t slot = (size_t)XXH3_64bits(list, count * sizeof *list) % slot_count;
+    for (; making->slots[slot] != 0; slot = (slot + 1) % slot_count) {
+        const state_members *state = &making->states[making->slots[slot] - 1];
+        if (state->count == count &&
+            memcmp(making->members + state->first, list, count * sizeof *list) == 0) {
+            return making->slots[slot] - 1;
         }
     }
+    making->slots[slot] = (uint32_t)making->state_count + 1;
+    return add_state(making, list, count);
 }
 
-/* The classes with which something of a row goes on: a few. */
-static byte_set find_going(const struct making *making, const uint64_t *row) {
-    byte_set going = {{0}};
-    for (size_t i = 0; i < making->words; i++) {
-        for (uint64_t bits = row[i]; bits != 0; bits &= bits - 1) {
-            const byte_set *set = &making->going[i * 64 + (size_t)__builtin_ctzll(bits)];
-            for (unsigned word = 0; word < 4; word++) {
-                going.words[word] |= set->words[word];
+/* The state behind another one, or max_states: what is behind its members whose set has a byte of
+ * the class, among what is behind the starts. */
+static size_t make_next(struct making *making, const state_members *from, size_t begun,
+                        unsigned class) {
+    const state_members *base = &making->states[begun];
+    const uint16_t *next = making->members + base->first, *end = next + base->count;
+    uint16_t list[max_positions];
+    size_t count = 0;
+    next = begun == 0 ? end : next;
+    for (uint32_t i = 0; i < from->count; i++) {
+        uint16_t position = making->members[from->first + i];
+        if (has(&making->keywords->sets[position], making->bytes[class])) {
+            while (next < end && *next <= position) {
+                list[count++] = *next++;
             }
+            list[count++] = (uint16_t)(position + 1);
         }
     }
-    return going;
-}
-
-/* The states behind one whose row is `from`. Where nothing that has begun goes on, it is the one
- * behind the first state, in which nothing has begun. */
-static bool make_next(struct making *making, const uint64_t *from, uint16_t *next) {
-    const byte_set going = find_going(making, from);
-    size_t row_bytes = making->words * sizeof *from;
-    uint64_t row[row_words];
-    for (unsigned word = 0; word < 4; word++) {
-        for (uint64_t left = going.words[word]; left != 0; left &= left - 1) {
-            unsigned class = word * 64 + (unsigned)__builtin_ctzll(left);
-            memcpy(row, making->rows + next[class] * making->words, row_bytes);
-            add_next(making, from, class, row);
-            size_t state = find_state(making, row);
-            if (state == max_states) {
-                return false;
-            }
-            next[class] = (uint16_t)state;
-        }
+    if (count == 0) {
+        return begun;
     }
-    return true;
+    memcpy(list + count, next, (size_t)(end - next) * sizeof *next);
+    return find_state(making, list, count + (size_t)(end - next));
 }
 
 static bool make_states(struct making *making) {
     const bp_keywords *keywords = making->keywords;
-    size_t row_bytes = making->words * sizeof *making->rows;
-    uint64_t row[row_words] = {0};
-    uint16_t next[256] = {0};
-    (void)find_state(making, row); /* nothing has begun; behind it, the starts have */
+    uint16_t starts[max_positions];
+    size_t count = 0;
+    for (size_t i = 0; i < keywords->position_count; i++) {
+        if (i == 0 || keywords->ends[i - 1].length > 0) {
+            starts[count++] = (uint16_t)i;
+        }
+    }
+    (void)add_state(making, starts, count);
     for (size_t state = 0; state < making->state_count; state++) {
-        if (state > 0) {
-            memcpy(next, making->next, keywords->class_count * sizeof *next);
+        const state_members from = making->states[state];
+        for (unsigned class = 0; class < keywords->class_count; class ++) {
+            size_t next = make_next(making, &from, state > 0 ? making->next[class] : 0, class);
+            if (next == max_states) {
+                return false;
+            }
+            making->next[state * keywords->class_count + class] = (uint16_t)next;
         }
-        /* `find_state` may move the rows. */
-        memcpy(row, state == 0 ? keywords->starts : making->rows + state * making->words,
-               row_bytes);
-        if (!make_next(making, row, next)) {
-            return false;
-        }
-        memcpy(making->next + state * keywords->class_count, next,
-               keywords->class_count * sizeof *next);
     }
     return true;
 }
 
 static bool add_hits(struct making *making, size_t state, state_hits *ret_hits) {
     bp_keywords *keywords = making->keywords;
-    const uint64_t *row = making->rows + state * making->words;
+    const state_members *members = &making->states[state];
     *ret_hits = (state_hits){.first = (uint32_t)keywords->hit_count};
-    for (size_t i = 0; i < making->words; i++) {
-        for (uint64_t bits = row[i]; bits != 0; bits &= bits - 1) {
-            const bp_keyword_hit *end = &keywords->ends[i * 64 + (size_t)__builtin_ctzll(bits)];
-            ret_hits->is_final = ret_hits->is_final || end->length > 0;
-            if (end->length == 0 || end->owner == BP_KEYWORD_NO_OWNER) {
-                continue;
-            }
-            if (!bp_array_reserve(&keywords->hits, keywords->hit_count, &keywords->hit_capacity)) {
-                return false;
-            }
-            keywords->hits[keywords->hit_count++] = *end;
-            ret_hits->count++;
+    for (uint32_t i = 0; i < members->count; i++) {
+        const bp_keyword_hit *end = &keywords->ends[making->members[members->first + i]];
+        ret_hits->is_final = ret_hits->is_final || end->length > 0;
+        if (end->length == 0 || end->owner == BP_KEYWORD_NO_OWNER) {
+            continue;
         }
+        if (!bp_array_reserve(&keywords->hits, keywords->hit_count, &keywords->hit_capacity)) {
+            return false;
+        }
+        keywords->hits[keywords->hit_count++] = *end;
+        ret_hits->count++;
     }
     return true;
 }
@@ -417,26 +371,22 @@ static bool number_states(struct making *making) {
 }
 
 bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) {
-    size_t words = keywords->bit_count / 64 + 1;
-    struct making making = {.keywords = keywords, .words = words, .row_capacity = 512};
-    making.matching = bp_pages_new(256 * words * sizeof *making.matching);
-    making.going = calloc(keywords->bit_count + 1, sizeof *making.going);
-    if (making.matching != NULL && making.going != NULL) {
-        find_classes(&making);
-    }
-    making.rows = bp_pages_new(making.row_capacity * words * sizeof *making.rows);
-    making.next = bp_pages_new(making.row_capacity * 256 * sizeof *making.next);
+    struct making making = {.keywords = keywords};
+    find_classes(&making);
+    /* What is not written is not resident. */
+    making.members = bp_pages_new(max_members * sizeof *making.members);
+    making.states = bp_pages_new(max_states * sizeof *making.states);
+    making.next = bp_pages_new((size_t)max_states * keywords->class_count * sizeof *making.next);
     making.slots = bp_pages_new(slot_count * sizeof *making.slots);
-    bool is_made = making.matching != NULL && making.going != NULL && making.rows != NULL &&
-                   making.next != NULL && making.slots != NULL;
-    is_made = is_made && make_states(&making) && number_states(&making);
-    bool is_full = making.state_count == max_states;
-    bp_pages_free(making.matching);
-    free(making.going);
-    bp_pages_free(making.rows);
+    bool has_memory = making.members != NULL && making.states != NULL && making.next != NULL &&
+                      making.slots != NULL;
+    bool is_full = has_memory && !make_states(&making);
+    bool is_made = has_memory && !is_full && number_states(&making);
+    bp_pages_free(making.members);
+    bp_pages_free(making.states);
     bp_pages_free(making.next);
     bp_pages_free(making.slots);
-    if (!is_made && is_full) {
+    if (is_full) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
                        "the keywords of the redaction rules are too many together");
     }
