@@ -456,9 +456,7 @@ bugpack_status bp_crash_print(const bp_crash_page *page, const bp_crash_backtrac
     add_summary(page, &json);
     add_signal(page, backtrace, &json);
     bp_json_add_bool(&json, "passed_to_host", page->was_passed_to_host != 0);
-    if (page->at.wall_ns != 0) {
-        bp_model_add_time(&json, "crashed_at", page->at.wall_ns);
-    }
+    bp_model_add_time(&json, "crashed_at", page->at.wall_ns);
     bp_json_add_int(&json, "pid", page->pid);
     bp_json_object_begin(&json, "thread");
     bp_json_add_int(&json, "tid", page->tid);

@@ -11,7 +11,7 @@
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns) {
     char text[BP_CLOCK_ISO_BYTES];
     bp_clock_format_iso(wall_ns, text);
-    bp_json_add_text(json, key, text);
+    bp_json_add_text(json, key, wall_ns != 0 ? text : NULL);
 }
 
 void bp_model_add_ms(bp_json *json, const char *key, uint64_t duration_ns) {

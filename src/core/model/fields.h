@@ -10,7 +10,8 @@
 #include "json/json.h"
 #include "platform/linux/proc_text.h"
 
-/* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z". */
+/* A wall-clock time, in nanoseconds since 1970, as "2026-11-21T00:36:51.123456Z"; left out where it
+ * is 0. */
 void bp_model_add_time(bp_json *json, const char *key, uint64_t wall_ns);
 
 /* A time span in milliseconds, to the microsecond; left out where it is not known. */

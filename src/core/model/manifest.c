@@ -26,15 +26,11 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
                             entry->original_bytes);
     bp_model_add_known_uint(json, "left_out_bytes", entry->left_out_bytes > 0,
                             entry->left_out_bytes);
-    if (entry->captured_wall_ns != 0) {
-        bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
-    }
+    bp_model_add_time(json, "captured_at", entry->captured_wall_ns);
     bp_model_add_ms(json, "duration_ms", entry->duration_ns);
     if (entry->covers_from_wall_ns != 0 || entry->covers_to_wall_ns != 0) {
         bp_json_object_begin(json, "covers");
-        if (entry->covers_from_wall_ns != 0) {
-            bp_model_add_time(json, "from", entry->covers_from_wall_ns);
-        }
+        bp_model_add_time(json, "from", entry->covers_from_wall_ns);
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }

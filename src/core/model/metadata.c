@@ -54,9 +54,7 @@ static void add_origin(bp_json *json, const bp_metadata *metadata) {
         bp_model_add_name(json, "process_name", metadata->target.name,
                           sizeof metadata->target.name);
     }
-    if (metadata->started_wall_ns != 0) {
-        bp_model_add_time(json, "started_at", metadata->started_wall_ns);
-    }
+    bp_model_add_time(json, "started_at", metadata->started_wall_ns);
 }
 
 static void add_region(bp_json *json, const bugpack_region *region) {

@@ -289,9 +289,7 @@ void bp_log_line_print(const bp_log_line *line, uint64_t trigger_ns, bp_buffer *
     bp_json json;
     bp_json_begin_as(&json, BP_JSON_RECORD, out);
     bp_json_quote(&json, true);
-    if (line->wall_ns != 0) {
-        bp_model_add_time(&json, "time", line->wall_ns);
-    }
+    bp_model_add_time(&json, "time", line->wall_ns);
     if (line->wall_ns != 0 && trigger_ns != 0) {
         int64_t ns = (int64_t)(line->wall_ns - trigger_ns);
         bp_json_add_number(&json, "from_trigger_secs", (double)ns / 1e9, 6);
