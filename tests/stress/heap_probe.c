@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "heap/jemalloc_find.h"
+#include "heap/thread_heap.h"
 #include "support/check.h"
 #include "support/temp_dir.h"
 
@@ -134,44 +134,41 @@ static void a_stopped_process_is_read_and_stays_stopped(const char *stand_in) {
     end(pid);
 }
 
-static void exe_of(pid_t pid, char out[4096]) {
-    char path[40];
-    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    ssize_t length = readlink(path, out, 4095);
-    CHECK(length > 0);
-    out[length] = '\0';
-}
-
-/* It has the same id and start time, and other memory. */
+/* It has the same id and start time, and other memory: counters are of the first program, or there
+ * are none. */
 static void what_was_found_in_a_program_is_not_read_from_the_next(const char *stand_in) {
     const char *const arguments[] = {stand_in, "READY", "3", NULL};
-    bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
+    const bp_heap_prober_options options = BP_HEAP_PROBER_OPTIONS_INIT;
+    const bp_heap_plan plan = {.snapshot_count = 10000, .interval_ms = 2, .stop_fd = -1};
     bp_heap_prober *prober = NULL;
-    bp_thread_heap_snapshot snapshot = {0};
-    char before[4096], now[4096];
-    bp_heap_target target = {.pid = start(arguments), .options = options};
-    CHECK(bp_heap_prober_new(&options, &prober, NULL) == BUGPACK_OK);
-    CHECK(bp_task_open(target.pid, false, &target.task, NULL) == BUGPACK_OK);
-    CHECK(bp_heap_target_find(prober, &target, NULL) == BUGPACK_OK);
-    CHECK(target.found.failure == BP_HEAP_FAILURE_NONE && bp_heap_target_is_same(&target));
-    CHECK(bp_heap_snapshot_take(&target, &snapshot, NULL) == BUGPACK_OK);
-    CHECK(snapshot.measured_count == 4);
-    free(snapshot.threads);
-    exe_of(target.pid, before);
-    CHECK(kill(target.pid, SIGUSR1) == 0);
-    do {
-        exe_of(target.pid, now);
-    } while (strcmp(now, before) == 0);
-    CHECK(!bp_heap_target_is_same(&target));
-    CHECK(bp_heap_snapshot_take(&target, &snapshot, NULL) == BUGPACK_ERR_NO_PROCESS);
-    bp_heap_target_release(&target);
-    bp_task_close(target.task);
-    bp_heap_prober_free(prober);
     bp_thread_heap_reading reading = {0};
-    probe(target.pid, &reading);
+    pid_t pid = start(arguments);
+    pid_t other = fork();
+    if (other == 0) {
+        for (int i = 0; i < 100; i++) {
+            nap();
+        }
+        _exit(kill(pid, SIGUSR1) != 0);
+    }
+    CHECK(bp_heap_prober_new(&options, &prober, NULL) == BUGPACK_OK);
+    CHECK(bp_heap_probe(prober, pid, &plan, &reading, NULL) == BUGPACK_OK);
+    CHECK(reading.is_interrupted != (reading.failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND));
+    for (uint32_t i = 0; reading.is_interrupted && i < reading.snapshot_count; i++) {
+        const bp_thread_heap_snapshot *snapshot = &reading.snapshots[i];
+        for (size_t j = 0; j < snapshot->thread_count; j++) { /* an exec first ends the others */
+            const bp_thread_heap *thread = &snapshot->threads[j];
+            CHECK(!thread->is_measured ||
+                  (thread->allocated_bytes - 1000 < 4 &&
+                   thread->deallocated_bytes == thread->allocated_bytes - 500));
+        }
+    }
+    bp_heap_prober_free(prober);
+    bp_thread_heap_reading_release(&reading);
+    CHECK(waitpid(other, NULL, 0) == other);
+    probe(pid, &reading);
     CHECK(reading.failure == BP_HEAP_FAILURE_JEMALLOC_NOT_FOUND);
     bp_thread_heap_reading_release(&reading);
-    end(target.pid);
+    end(pid);
 }
 
 /* Thousands of files can be made to take for ever; here the time is over at once. */

@@ -199,13 +199,6 @@ static void examine_elf(const bp_heap_prober_options *options, bp_elf_status sta
     }
 }
 
-enum { bucket_count = 256 };
-
-struct bp_heap_prober {
-    bp_heap_prober_options options; /* its string is ours */
-    bp_known_object *buckets[bucket_count];
-};
-
 bugpack_status bp_heap_prober_new(const bp_heap_prober_options *options,
                                   bp_heap_prober **ret_prober, bugpack_error *error) {
     bp_heap_prober *prober = calloc(1, sizeof *prober);
@@ -228,7 +221,7 @@ void bp_heap_prober_free(bp_heap_prober *prober) {
     if (prober == NULL) {
         return;
     }
-    for (size_t i = 0; i < bucket_count; i++) {
+    for (size_t i = 0; i < BP_KNOWN_OBJECT_BUCKETS; i++) {
         for (bp_known_object *object = prober->buckets[i], *next; object != NULL; object = next) {
             next = object->next;
             free(object);
@@ -236,10 +229,6 @@ void bp_heap_prober_free(bp_heap_prober *prober) {
     }
     free((char *)(uintptr_t)prober->options.calibrator_path);
     free(prober);
-}
-
-const bp_heap_prober_options *bp_heap_prober_settings(const bp_heap_prober *prober) {
-    return &prober->options;
 }
 
 /* One process and its search. */
@@ -253,7 +242,7 @@ struct search {
 
 static bp_known_object *recall(const struct search *search, bp_mapped_file *mapped,
                                bool is_executable) {
-    bp_known_object *object = search->prober->buckets[mapped->inode % bucket_count];
+    bp_known_object *object = search->prober->buckets[mapped->inode % BP_KNOWN_OBJECT_BUCKETS];
     while (object != NULL &&
            (object->inode != mapped->inode || object->device_major != mapped->device_major ||
             object->device_minor != mapped->device_minor ||
@@ -303,8 +292,8 @@ static bugpack_status learn(struct search *search, bp_mapped_file *mapped, bool 
         free(object);
         return bp_fail_errno(error, result, "cannot look for a jemalloc in \"%s\"", mapped->path);
     }
-    object->next = prober->buckets[object->inode % bucket_count];
-    prober->buckets[object->inode % bucket_count] = object;
+    object->next = prober->buckets[object->inode % BP_KNOWN_OBJECT_BUCKETS];
+    prober->buckets[object->inode % BP_KNOWN_OBJECT_BUCKETS] = object;
     *ret_object = object;
     return BUGPACK_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * The jemalloc of one process, and the counters of its threads at one instant. Linux only.
+ * The jemalloc of one process. Linux only.
  */
 #ifndef BP_HEAP_JEMALLOC_FIND_H
 #define BP_HEAP_JEMALLOC_FIND_H
@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "heap/thread_heap.h"
-#include "platform/task.h"
 #include "process/thread_pointers.h"
 
 typedef enum bp_object_kind {
@@ -38,7 +37,12 @@ typedef struct bp_known_object {
     int64_t allocated_place, deallocated_place;
 } bp_known_object;
 
-const bp_heap_prober_options *bp_heap_prober_settings(const bp_heap_prober *prober);
+enum { BP_KNOWN_OBJECT_BUCKETS = 256 };
+
+struct bp_heap_prober {
+    bp_heap_prober_options options; /* its string is ours */
+    bp_known_object *buckets[BP_KNOWN_OBJECT_BUCKETS];
+};
 
 /* The jemalloc of one process. */
 typedef struct bp_jemalloc_found {
@@ -59,37 +63,6 @@ typedef struct bp_jemalloc_found {
  */
 bugpack_status bp_jemalloc_find(bp_heap_prober *prober, int process_fd,
                                 bp_jemalloc_found *ret_found, bugpack_error *error);
-
-/* Starts zeroed, with the first three set. */
-typedef struct bp_heap_target {
-    pid_t pid;
-    bp_task *task; /* borrowed */
-    bp_heap_prober_options options;
-    bp_jemalloc_found found; /* with its failure, threads are listed and not measured */
-    bool has_memory;
-    int memory_fd; /* /proc/<pid>/mem, which stays with the program that it was opened on */
-} bp_heap_target;
-
-/* This and what follows, up to the debug data, is in thread_heap.c. Finds the jemalloc of the
- * process, unless `found` has a failure already. Errors as those of bp_jemalloc_find, and
- * NO_PROCESS, DENIED. */
-bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
-                                   bugpack_error *error);
-
-/* True if the process still runs the program in which the jemalloc was found: an exec leaves it its
- * pid and start time. True where it cannot be determined. */
-bool bp_heap_target_is_same(const bp_heap_target *target);
-
-/* Releases what find has found; the task stays open. */
-void bp_heap_target_release(bp_heap_target *target);
-
-/*
- * Lists the threads and reads the counters of each. A reused pid and an exec are noticed, as
- * NO_PROCESS; a thread that was not there before and after is left out. Errors: NO_PROCESS,
- * NO_MEMORY, IO, DENIED.
- */
-bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
-                                     bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error);
 
 /* Where a jemalloc's thread-local block is, and where in it the two counters are, from debug data:
  * jemalloc_dwarf.c. */

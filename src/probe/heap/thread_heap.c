@@ -11,9 +11,11 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "heap/jemalloc_find.h"
 #include "platform/linux/files.h"
+#include "platform/task.h"
 #include "platform/thread.h"
 #include "process/remote_memory.h"
 #include "stacks/thread_stop.h"
@@ -80,11 +82,21 @@ static int read_yama_scope(void) {
 /* A walk that a changing list misled is begun again, which also finds new threads. */
 enum { walk_max = 4 };
 
-/* The limit for stopping all threads, however many there are. */
+/* The limits for stopping one thread, and all, however many there are. */
+static const uint32_t stop_timeout_ms = 200;
 static const uint64_t stop_budget_ns = 2 * BP_NS_PER_SEC;
 
-bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *target,
-                                   bugpack_error *error) {
+/* A process of which the counters are read. */
+struct target {
+    pid_t pid;
+    bp_heap_prober *prober;
+    bp_task *task;
+    bp_jemalloc_found found; /* with its failure, threads are listed and not measured */
+    int memory_fd; /* /proc/<pid>/mem, which stays with the program that it was opened on; or -1 */
+};
+
+/* Finds the jemalloc of the process, unless `found` has a failure already. */
+static bugpack_status find_jemalloc(struct target *target, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     int process_fd = bp_proc_open_at(AT_FDCWD, O_PATH | O_DIRECTORY, "/proc/%d", (int)target->pid);
     if (process_fd < 0) {
@@ -93,34 +105,25 @@ bugpack_status bp_heap_target_find(bp_heap_prober *prober, bp_heap_target *targe
     if (target->found.failure == BP_HEAP_FAILURE_NONE) {
         /* Before its map is read, so that an exec in between is seen. */
         target->memory_fd = openat(process_fd, "mem", O_RDONLY | O_CLOEXEC);
-        target->has_memory = target->memory_fd >= 0;
-        status = bp_jemalloc_find(prober, process_fd, &target->found, error);
+        status = bp_jemalloc_find(target->prober, process_fd, &target->found, error);
     }
     (void)close(process_fd);
     return status;
 }
 
-/* After an exec nothing of the old program can be read: that is end of file (mem_rw in
- * fs/proc/base.c). */
-bool bp_heap_target_is_same(const bp_heap_target *target) {
+/* True if the process still runs the program in which the jemalloc was found, or that is not known:
+ * an exec leaves it its pid and start time, but of the old program nothing can be read. That is end
+ * of file (mem_rw in fs/proc/base.c). */
+static bool is_same_program(const struct target *target) {
     const bp_jemalloc_found *found = &target->found;
     char byte;
-    return !target->has_memory || found->failure != BP_HEAP_FAILURE_NONE ||
+    return target->memory_fd < 0 || found->failure != BP_HEAP_FAILURE_NONE ||
            pread(target->memory_fd, &byte, 1,
                  (off_t)(found->jemalloc_base + found->jemalloc.code_address)) != 0;
 }
 
-void bp_heap_target_release(bp_heap_target *target) {
-    if (target->has_memory) {
-        (void)close(target->memory_fd);
-    }
-    free(target->found.path);
-    target->has_memory = false;
-    target->found = (bp_jemalloc_found){0};
-}
-
 struct counting {
-    const bp_heap_target *target;
+    const struct target *target;
     bp_thread_heap_snapshot snapshot;
     int64_t slot; /* what the loader wrote for this process */
 };
@@ -208,8 +211,8 @@ static void *stop_and_read(void *argument) {
             fail_thread(thread, BP_HEAP_FAILURE_WAITPID, ETIMEDOUT);
             continue;
         }
-        bp_heap_failure failure = bp_thread_stop_read_pointer(
-            (pid_t)thread->tid, reading->target->options.stop_timeout_ms, &pointer, &failure_errno);
+        bp_heap_failure failure = bp_thread_stop_read_pointer((pid_t)thread->tid, stop_timeout_ms,
+                                                              &pointer, &failure_errno);
         if (failure == BP_HEAP_FAILURE_NONE) {
             snapshot->stopped_count++;
             read_counters(reading, pointer, 0, thread);
@@ -227,7 +230,7 @@ static void fail_all(bp_thread_heap_snapshot *snapshot, bp_heap_failure failure,
 }
 
 static bugpack_status read_all(struct counting *reading, bugpack_error *error) {
-    const bp_heap_target *target = reading->target;
+    const struct target *target = reading->target;
     const bp_jemalloc_found *found = &target->found;
     if (found->failure != BP_HEAP_FAILURE_NONE) {
         fail_all(&reading->snapshot, found->failure, found->system_errno);
@@ -246,7 +249,7 @@ static bugpack_status read_all(struct counting *reading, bugpack_error *error) {
     for (int i = 0; found->has_libc && i < walk_max && !is_complete; i++) {
         is_complete = read_by_list(reading);
     }
-    if (is_complete || !target->options.allow_stop) {
+    if (is_complete || !target->prober->options.allow_stop) {
         return BUGPACK_OK;
     }
     pthread_t thread;
@@ -296,8 +299,10 @@ static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snap
     snapshot->thread_count = kept;
 }
 
-bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
-                                     bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error) {
+/* Lists the threads and reads the counters of each. A reused pid and an exec are noticed, as
+ * NO_PROCESS; a thread that was not there before and after is left out. */
+static bugpack_status take_snapshot(const struct target *target,
+                                    bp_thread_heap_snapshot *ret_snapshot, bugpack_error *error) {
     struct counting reading = {.target = target};
     bp_task_snapshot before = {0};
     bp_task_snapshot after = {0};
@@ -317,7 +322,7 @@ bugpack_status bp_heap_snapshot_take(const bp_heap_target *target,
         goto out;
     }
     status = bp_task_snapshot_take(target->task, false, &after, error);
-    if (status == BUGPACK_OK && !bp_heap_target_is_same(target)) {
+    if (status == BUGPACK_OK && !is_same_program(target)) {
         status = bp_fail(error, BUGPACK_ERR_NO_PROCESS, "process %d runs another program by now",
                          (int)target->pid);
     }
@@ -366,7 +371,7 @@ static bool wait_until(uint64_t deadline_ns, int stop_fd) {
 }
 
 /* Snapshots before the process ended are a result, if there are any. */
-static bugpack_status take_all(const bp_heap_target *target, const bp_heap_plan *plan,
+static bugpack_status take_all(const struct target *target, const bp_heap_plan *plan,
                                bp_thread_heap_reading *reading, bugpack_error *error) {
     uint32_t wanted = target->found.failure == BP_HEAP_FAILURE_NONE ? plan->snapshot_count : 1;
     uint64_t began_ns = bp_clock_monotonic_ns();
@@ -380,7 +385,7 @@ static bugpack_status take_all(const bp_heap_target *target, const bp_heap_plan 
             reading->is_interrupted = true;
             return BUGPACK_OK;
         }
-        bugpack_status status = bp_heap_snapshot_take(target, &reading->snapshots[i], error);
+        bugpack_status status = take_snapshot(target, &reading->snapshots[i], error);
         if (status == BUGPACK_ERR_NO_PROCESS && i > 0) {
             reading->is_interrupted = true;
             return BUGPACK_OK;
@@ -395,11 +400,10 @@ static bugpack_status take_all(const bp_heap_target *target, const bp_heap_plan 
 
 /* The task pins the process, whose identity each snapshot checks once more at its end. A process
  * that ran exec meanwhile is probed again. */
-static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
-                                 const bp_heap_plan *plan, bp_thread_heap_reading *reading,
-                                 bugpack_error *error) {
+static bugpack_status probe_task(struct target *target, const bp_heap_plan *plan,
+                                 bp_thread_heap_reading *reading, bugpack_error *error) {
     for (unsigned i = 0;; i++) {
-        bugpack_status status = bp_heap_target_find(prober, target, error);
+        bugpack_status status = find_jemalloc(target, error);
         if (status == BUGPACK_OK) {
             status = take_all(target, plan, reading, error);
         }
@@ -420,8 +424,11 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
             memcpy(reading->build_id, jemalloc->build_id, sizeof reading->build_id);
         }
         bool is_again =
-            status == BUGPACK_ERR_NO_PROCESS && i < exec_max && !bp_heap_target_is_same(target);
-        bp_heap_target_release(target);
+            status == BUGPACK_ERR_NO_PROCESS && i < exec_max && !is_same_program(target);
+        bp_file_close(target->memory_fd);
+        free(target->found.path);
+        target->memory_fd = -1;
+        target->found = (bp_jemalloc_found){0};
         if (!is_again) {
             return status;
         }
@@ -433,8 +440,7 @@ static bugpack_status probe_task(bp_heap_prober *prober, bp_heap_target *target,
 bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_plan *plan,
                              bp_thread_heap_reading *ret_reading, bugpack_error *error) {
     bp_thread_heap_reading reading = {.pid = (uint64_t)(pid > 0 ? pid : getpid())};
-    bp_heap_target target = {.pid = (pid_t)reading.pid,
-                             .options = *bp_heap_prober_settings(prober)};
+    struct target target = {.pid = (pid_t)reading.pid, .prober = prober, .memory_fd = -1};
     bugpack_error detail = BUGPACK_ERROR_INIT;
     if (target.pid == getpid()) {
         target.found.failure = BP_HEAP_FAILURE_SELF;
@@ -442,7 +448,7 @@ bugpack_status bp_heap_probe(bp_heap_prober *prober, pid_t pid, const bp_heap_pl
     bugpack_status status = bp_task_open(target.pid, false, &target.task, &detail);
     if (status == BUGPACK_OK) {
         bp_task_name(target.task, reading.process_name, sizeof reading.process_name);
-        status = probe_task(prober, &target, plan, &reading, &detail);
+        status = probe_task(&target, plan, &reading, &detail);
     }
     bp_task_close(target.task);
     if (status == BUGPACK_ERR_NO_PROCESS) {

@@ -20,14 +20,13 @@ typedef struct bp_heap_prober_options {
     uint32_t calibration_timeout_ms;
     /* Stop a thread for an instant where its C library does not give its thread pointer. */
     bool allow_stop;
-    uint32_t stop_timeout_ms; /* per thread */
     /* No further file of a process is examined after so long: it can have thousands of them, each
      * made to take as long as it can. */
     uint32_t search_timeout_ms;
 } bp_heap_prober_options;
 
 #define BP_HEAP_PROBER_OPTIONS_INIT                                                                \
-    { NULL, 3000u, true, 200u, 5000u }
+    { NULL, 3000u, true, 5000u }
 
 /* One serves any number of processes, so that each file is examined, and each library calibrated,
  * once. One thread at a time. */
