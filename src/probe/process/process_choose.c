@@ -163,31 +163,31 @@ static bool is_older(const bp_listed_process *a, const bp_listed_process *b) {
     return a->start != b->start ? a->start < b->start : a->pid < b->pid;
 }
 
-static int compare_ages(const void *a, const void *b) {
-    const bp_listed_process *one = *(const bp_listed_process *const *)a;
-    const bp_listed_process *other = *(const bp_listed_process *const *)b;
-    return is_older(one, other) ? -1 : is_older(other, one) ? 1 : 0;
-}
+/* Ids in the order in which they were given, and then what was not given; else the root first. */
+typedef struct order {
+    const bp_process_query *query;
+    const bp_listed_process *first; /* NULL: none */
+} order;
 
-/* The order in which the ids were given; what was not given comes after them. */
-static size_t rank_of(const bp_process_query *query, pid_t pid) {
+static size_t rank_of(const order *by, const bp_listed_process *process) {
     size_t rank = 0;
-    while (rank < query->pid_count && query->pids[rank] != pid) {
+    if (by->query->kind != BP_PROCESS_BY_PIDS) {
+        return process != by->first;
+    }
+    while (rank < by->query->pid_count && by->query->pids[rank] != process->pid) {
         rank++;
     }
     return rank;
 }
 
-static void sort_by_query(const bp_process_query *query, const bp_listed_process **items,
-                          size_t count) {
-    for (size_t i = 1; i < count; i++) {
-        const bp_listed_process *item = items[i];
-        size_t at = i;
-        for (; at > 0 && rank_of(query, items[at - 1]->pid) > rank_of(query, item->pid); at--) {
-            items[at] = items[at - 1];
-        }
-        items[at] = item;
+static int compare_ranks(const void *a, const void *b, void *by) {
+    const bp_listed_process *one = *(const bp_listed_process *const *)a;
+    const bp_listed_process *other = *(const bp_listed_process *const *)b;
+    size_t rank = rank_of(by, one), other_rank = rank_of(by, other);
+    if (rank != other_rank) {
+        return rank < other_rank ? -1 : 1;
     }
+    return is_older(one, other) ? -1 : is_older(other, one);
 }
 
 /* True if two units have this name: of the system, and of a user. */
@@ -209,44 +209,23 @@ static bool is_in_two_places(const chooser *all) {
 }
 
 static void fill(const chooser *all, bp_process_choice *choice) {
-    const bp_process_query *query = all->query;
+    order by = {.query = all->query};
     size_t root_count = 0;
-    const bp_listed_process *oldest = NULL;
     for (size_t i = 0; i < all->list->count; i++) {
-        if (all->is_meant[i]) {
-            const bp_listed_process *process = &all->list->items[i];
-            choice->items[choice->count++] = process;
-            if (find_root(all, i) == i) {
-                root_count++;
-                oldest = oldest == NULL || is_older(process, oldest) ? process : oldest;
-            }
+        const bp_listed_process *process = &all->list->items[i];
+        if (all->is_meant[i] && find_root(all, i) == i) {
+            root_count++;
+            by.first = by.first == NULL || is_older(process, by.first) ? process : by.first;
         }
     }
     choice->is_ambiguous =
-        (query->kind == BP_PROCESS_BY_NAME && root_count > 1) || is_in_two_places(all);
-    if (choice->is_ambiguous) {
-        size_t kept = 0;
-        for (size_t i = 0; i < choice->count; i++) {
-            size_t index = (size_t)(choice->items[i] - all->list->items);
-            if (find_root(all, index) == index) {
-                choice->items[kept++] = choice->items[i];
-            }
-        }
-        choice->count = kept;
-    }
-    qsort(choice->items, choice->count, sizeof(const bp_listed_process *), compare_ages);
-    if (query->kind == BP_PROCESS_BY_PIDS) {
-        sort_by_query(query, choice->items, choice->count);
-    } else if (!choice->is_ambiguous) {
-        size_t at = 0;
-        while (at < choice->count && choice->items[at] != oldest) {
-            at++;
-        }
-        if (at < choice->count) {
-            memmove(&choice->items[1], &choice->items[0], at * sizeof(const bp_listed_process *));
-            choice->items[0] = oldest;
+        (by.query->kind == BP_PROCESS_BY_NAME && root_count > 1) || is_in_two_places(all);
+    for (size_t i = 0; i < all->list->count; i++) {
+        if (all->is_meant[i] && (!choice->is_ambiguous || find_root(all, i) == i)) {
+            choice->items[choice->count++] = &all->list->items[i];
         }
     }
+    qsort_r(choice->items, choice->count, sizeof(const bp_listed_process *), compare_ranks, &by);
     for (size_t i = 0; choice->is_ambiguous && i < all->list->count; i++) {
         size_t root = all->is_meant[i] ? find_root(all, i) : none;
         for (size_t j = 0; root != none && j < choice->count; j++) {
