@@ -341,8 +341,7 @@ static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bug
 
 /* True if the last component of its path holds this word. */
 static bool is_called(const bp_mapped_file *mapped, const char *word) {
-    const char *slash = strrchr(mapped->path, '/');
-    return strstr(slash != NULL ? slash + 1 : mapped->path, word) != NULL;
+    return strstr(basename(mapped->path), word) != NULL;
 }
 
 static unsigned pass_of(const struct search *search, const bp_mapped_file *file) {

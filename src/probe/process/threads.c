@@ -92,18 +92,13 @@ static bp_syscall_arch arch_of(int thread_fd, bool *ret_is_static_glibc) {
     return is_ours ? BP_SYSCALL_OWN_ARCH : BP_SYSCALL_UNKNOWN;
 }
 
-static const char *name_of(const bp_mapped_file *file) {
-    const char *slash = strrchr(file->path, '/');
-    return slash != NULL ? slash + 1 : file->path;
-}
-
 /* libc.so.6 or, before 2.34, also libc-2.31.so: with a symbol that musl does not have. */
 static bool read_glibc(int thread_fd, bp_mapped_file *file, bp_futex_process *process) {
     bp_elf_object libc;
     bp_libc_layout layout;
     Elf64_Sym symbol;
     bool is_there;
-    const char *name = name_of(file);
+    const char *name = basename(file->path);
     if (strncmp(name, "libc.so.6", 9) != 0 && strncmp(name, "libc-2.", 7) != 0) {
         return false;
     }
@@ -124,7 +119,7 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
     bp_elf_object libjvm;
     uint64_t code;
     bool is_there;
-    if (strcmp(name_of(file), "libjvm.so") != 0) {
+    if (strcmp(basename(file->path), "libjvm.so") != 0) {
         return false;
     }
     int fd = bp_mapped_file_open(thread_fd, file, &is_there);

@@ -286,9 +286,7 @@ static const char *find_interpreter(const bp_stack_files *files) {
         {"ruby", "Ruby"},        {"libperl", "Perl"},   {"perl", "Perl"}};
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         for (size_t i = 0; i < files->count; i++) {
-            const char *path = files->items[i].mapped.path;
-            const char *slash = strrchr(path, '/');
-            const char *name = slash != NULL ? slash + 1 : path;
+            const char *name = basename(files->items[i].mapped.path);
             size_t length = strlen(rows[row][0]);
             if (strncmp(name, rows[row][0], length) == 0 &&
                 (strchr(".-0123456789", name[length]) != NULL)) {
