@@ -58,14 +58,9 @@ struct wait {
     size_t target_count;
 };
 
-static uint64_t cpu_ns(void) {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * BP_NS_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static bool has_time(const struct finder *finder) {
-    return cpu_ns() < finder->cpu_end_ns && bp_clock_monotonic_ns() < finder->deadline_ns;
+    return bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < finder->cpu_end_ns &&
+           bp_clock_monotonic_ns() < finder->deadline_ns;
 }
 
 /* False where it is empty, or cannot be read. */
@@ -589,10 +584,11 @@ bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t c
     struct finder *finder = calloc(1, sizeof *finder);
     bool has_memory = finder != NULL;
     if (has_memory) {
-        *finder = (struct finder){.processes = processes,
-                                  .process_count = count,
-                                  .deadline_ns = deadline_ns,
-                                  .cpu_end_ns = cpu_ns() + cpu_max_ns};
+        *finder =
+            (struct finder){.processes = processes,
+                            .process_count = count,
+                            .deadline_ns = deadline_ns,
+                            .cpu_end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_max_ns};
     }
     for (size_t i = 0; has_memory && i < count; i++) {
         if (processes[i].tracer.pid != 0) {
