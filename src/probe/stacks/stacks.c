@@ -471,11 +471,6 @@ static void unwind_copied(bp_unwinder *unwinder, const bp_crash_thread *copied,
     }
 }
 
-static int compare_threads(const void *one, const void *other) {
-    uint64_t a = ((const bp_stack_thread *)one)->tid, b = ((const bp_stack_thread *)other)->tid;
-    return (a > b) - (a < b);
-}
-
 static bugpack_status unwind_dead(bp_unwinder *unwinder, const bp_stacks_plan *plan,
                                   bugpack_error *error) {
     const bp_crash_page *page = unwinder->files.dead;
@@ -492,7 +487,7 @@ static bugpack_status unwind_dead(bp_unwinder *unwinder, const bp_stacks_plan *p
         }
         unwind_copied(unwinder, &page->threads[i], &out->threads[out->thread_count++]);
     }
-    qsort(out->threads, out->thread_count, sizeof *out->threads, compare_threads);
+    qsort(out->threads, out->thread_count, sizeof *out->threads, bp_array_compare_u64);
     return !unwinder->has_failed &&
                    bp_stacks_describe(&unwinder->files, plan->symbols_until_ns, &unwinder->out)
                ? BUGPACK_OK
