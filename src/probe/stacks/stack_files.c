@@ -63,23 +63,29 @@ static bool is_only_ours(const struct stat *info) {
     return (info->st_uid == 0 || info->st_uid == geteuid()) && (info->st_mode & 022) == 0;
 }
 
-/* The size of all sections whose names begin so; 0 also where they cannot be read. */
-static uint64_t section_bytes(const bp_libdw *dw, Elf *elf, const char *prefix) {
-    Elf_Scn *section = NULL;
+/* The next section whose name begins so; NULL also where they cannot be read. */
+static Elf_Scn *next_section(const bp_libdw *dw, Elf *elf, Elf_Scn *section, const char *prefix,
+                             GElf_Shdr *ret_header) {
     size_t names;
-    uint64_t bytes = 0;
-    if (dw->elf_getshdrstrndx(elf, &names) != 0) {
-        return 0;
-    }
-    while ((section = dw->elf_nextscn(elf, section)) != NULL) {
-        GElf_Shdr header;
-        const char *name = dw->gelf_getshdr(section, &header) != NULL
-                               ? dw->elf_strptr(elf, names, header.sh_name)
+    bool is_readable = dw->elf_getshdrstrndx(elf, &names) == 0;
+    while (is_readable && (section = dw->elf_nextscn(elf, section)) != NULL) {
+        const char *name = dw->gelf_getshdr(section, ret_header) != NULL
+                               ? dw->elf_strptr(elf, names, ret_header->sh_name)
                                : NULL;
-        if (name != NULL && strncmp(name, prefix, strlen(prefix)) == 0 &&
-            header.sh_size <= UINT64_MAX - bytes) {
-            bytes += header.sh_size;
+        if (name != NULL && strncmp(name, prefix, strlen(prefix)) == 0) {
+            return section;
         }
+    }
+    return NULL;
+}
+
+/* The size of all of them. */
+static uint64_t section_bytes(const bp_libdw *dw, Elf *elf, const char *prefix) {
+    GElf_Shdr header;
+    uint64_t bytes = 0;
+    for (Elf_Scn *section = NULL;
+         (section = next_section(dw, elf, section, prefix, &header)) != NULL;) {
+        bytes += header.sh_size <= UINT64_MAX - bytes ? header.sh_size : 0;
     }
     return bytes;
 }
@@ -476,21 +482,9 @@ static void find_functions(bp_stack_file *file) {
     static const unsigned char form[] = {1, 0x1b, 0x03, 0x3b};
     enum { head_bytes = 12, count_at = 8, pair_bytes = 8 };
     const bp_libdw *dw = file->all->dw;
-    Elf_Scn *section = NULL;
     GElf_Shdr header;
     uint32_t count;
-    size_t names;
-    if (dw->elf_getshdrstrndx(file->elf, &names) != 0) {
-        return;
-    }
-    while ((section = dw->elf_nextscn(file->elf, section)) != NULL) {
-        const char *name = dw->gelf_getshdr(section, &header) != NULL
-                               ? dw->elf_strptr(file->elf, names, header.sh_name)
-                               : NULL;
-        if (name != NULL && strcmp(name, ".eh_frame_hdr") == 0) {
-            break;
-        }
-    }
+    Elf_Scn *section = next_section(dw, file->elf, NULL, ".eh_frame_hdr", &header);
     Elf_Data *data = section != NULL ? dw->elf_getdata(section, NULL) : NULL;
     if (data == NULL || data->d_buf == NULL || data->d_size < head_bytes ||
         memcmp(data->d_buf, form, sizeof form) != 0) {
