@@ -1,4 +1,5 @@
-#include "machine/filesystems.h"
+/* The file systems that a process uses. */
+#include "machine/machine_private.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

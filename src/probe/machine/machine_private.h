@@ -1,6 +1,6 @@
 /*
- * Reading one process, thread or control group for a capture of the whole machine, and comparing
- * the two ends of its window. Linux only.
+ * Reading one process, thread or control group for a capture of the whole machine, comparing the
+ * two ends of its window, and the file systems of a process. Linux only.
  */
 #ifndef BP_MACHINE_MACHINE_PRIVATE_H
 #define BP_MACHINE_MACHINE_PRIVATE_H
@@ -45,6 +45,14 @@ bool bp_machine_cgroups_again(const bp_system *before, bp_system *system,
 /* The pressure on the machine, from the directory `proc_fd`/pressure. */
 void bp_machine_read_pressure(int proc_fd, bp_pressure pressure[BP_PRESSURE_COUNT],
                               bp_machine_summary *summary);
+
+/*
+ * Fills the `filesystems` of a system: those of the directories of the process below `process_fd`,
+ * which is /proc/<pid>, and those of files that it has open for writing. `root_fd` is its root; -1:
+ * its directories are not ours to see. What cannot be read is left out. Blocks as long as a file
+ * system does not answer. Any thread.
+ */
+void bp_filesystems_read(int process_fd, int root_fd, bp_system *system);
 
 /* The use of one process, or one thread, so far. */
 typedef struct bp_machine_used_process {

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "machine/filesystems.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"
