@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -20,7 +19,6 @@
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
 #include "platform/linux/thread_reader.h"
-#include "platform/machine.h"
 #include "platform/thread.h"
 #include "process/remote_memory.h"
 #include "stacks/thread_stop.h"
@@ -226,25 +224,6 @@ static bool has_privileges(const char *path) {
             getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
-/* As execvp will find it. */
-static bool will_have_privileges(const char *program) {
-    const char *next = bp_machine_environment("PATH");
-    if (strchr(program, '/') != NULL) {
-        return has_privileges(program);
-    }
-    while (next != NULL) {
-        char path[PATH_MAX];
-        size_t length = strcspn(next, ":");
-        (void)snprintf(path, sizeof path, "%.*s%s%s", (int)length, next, length > 0 ? "/" : "",
-                       program);
-        if (access(path, X_OK) == 0) {
-            return has_privileges(path);
-        }
-        next = next[length] == ':' ? next + length + 1 : NULL;
-    }
-    return false;
-}
-
 static bugpack_status fail_seize(int seize_errno, bugpack_error *error) {
     if (seize_errno != EPERM && seize_errno != EACCES) {
         return bp_fail_errno(error, seize_errno, "cannot trace the command");
@@ -255,9 +234,10 @@ static bugpack_status fail_seize(int seize_errno, bugpack_error *error) {
         "is over 1, or the container forbids it");
 }
 
-bugpack_status bp_crash_trace_start(pid_t pid, const char *program, bugpack_error *error) {
+bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *file,
+                                    bugpack_error *error) {
     char path[path_bytes];
-    if (geteuid() != 0 && will_have_privileges(program)) {
+    if (geteuid() != 0 && has_privileges(file)) {
         return bp_fail(error, BUGPACK_ERR_DENIED,
                        "'%s' has privileges of its own, which it would not get if it was traced",
                        program);

@@ -17,8 +17,8 @@
 #include "platform/crash_page.h"
 
 /*
- * Starts a thread that traces process `pid`, which is about to execute `program`, until it has
- * ended. A process has one trace, once.
+ * Starts a thread that traces process `pid`, which is about to execute `program`, whose file is
+ * `file`, until it has ended. A process has one trace, once.
  *
  * While it lasts, waitid and waitpid of the parent also return the stops of the process, where the
  * parent is this process: use WNOWAIT until they return its end.
@@ -26,7 +26,8 @@
  * Errors: DENIED (it may not be traced, or tracing would take a privilege from the program),
  * UNSUPPORTED (another system), NO_PROCESS, NO_MEMORY, IO.
  */
-bugpack_status bp_crash_trace_start(pid_t pid, const char *program, bugpack_error *error);
+bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *file,
+                                    bugpack_error *error);
 
 /*
  * After the end of the process by signal `number`, and before a process that waits for it has
