@@ -73,8 +73,6 @@ typedef enum bp_lock_rank {
     BP_LOCK_REPORT_CALL,
     /* who waits for a close | a broadcast | close, the last call that leaves */
     BP_LOCK_ENTRY_GUARD,
-    /* session directories of this process | walk over them | open, close, worker */
-    BP_LOCK_SESSION_NAMES,
     /* the list of channels | walk along it | bugpack_channel_open, _close, bugpack_gap, triggers,
      * snapshot thread */
     BP_LOCK_CHANNEL_LIST,

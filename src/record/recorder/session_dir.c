@@ -111,8 +111,8 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
     return status;
 }
 
-/* Makes it with its identity. The lock comes first: until it is there, recovery sees that the
- * process lives. */
+/* Makes it with its identity. The lock comes first, and gets its name once it is held: until it is
+ * there, recovery sees that the process lives. */
 static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
                                const bp_session_identity *identity, bugpack_error *error) {
     int base_fd = -1, lock_fd = -1;
@@ -139,12 +139,13 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
         (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
         goto out;
     }
-    status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &lock_fd, error);
+    status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME ".new", &lock_fd, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
     dir->lock = bp_session_lock_hold(lock_fd);
-    if (dir->lock == NULL) {
+    if (dir->lock == NULL || renameat(dir->dir_fd, BP_SESSION_LOCK_NAME ".new", dir->dir_fd,
+                                      BP_SESSION_LOCK_NAME) != 0) {
         status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", path, BP_SESSION_LOCK_NAME);
         goto out;
     }
@@ -172,10 +173,9 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
     bp_session_name(identity, dir->name);
     bp_buffer_init(&dir->path, 8192);
     (void)bp_buffer_printf(&dir->path, "%s/%s", base->path, dir->name);
-    bugpack_status status =
-        dir->path.status == BUGPACK_OK && bp_session_lock_claim(dir->name) == BUGPACK_OK
-            ? make_dir(dir, base, identity, error)
-            : bp_fail_memory(error, "make a session's directory");
+    bugpack_status status = dir->path.status == BUGPACK_OK
+                                ? make_dir(dir, base, identity, error)
+                                : bp_fail_memory(error, "make a session's directory");
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
         return status;
@@ -208,7 +208,6 @@ void bp_session_dir_leave(bp_session_dir *dir) {
     }
     bp_fd_close_ours(dir->dir_fd, dir->mark);
     bp_session_lock_let_go(dir->lock);
-    bp_session_lock_release(dir->name);
     bp_buffer_release(&dir->path);
     free(dir);
 }

@@ -61,7 +61,7 @@ static bool adopt(bp_found_session *found) {
     found->lock_fd = openat(found->dir_fd, BP_SESSION_LOCK_NAME,
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int system_errno = found->lock_fd < 0 ? errno : bp_session_lock_take(found->lock_fd);
-    if (system_errno == EEXIST || system_errno == EAGAIN) {
+    if (system_errno == EEXIST || system_errno == EAGAIN || system_errno == EBUSY) {
         return false; /* somebody else was faster */
     }
     if (system_errno != 0) {
@@ -106,9 +106,11 @@ static bool take_lock(bp_found_session *found) {
     if (system_errno == EAGAIN) {
         bool is_near = found->identity.pid_namespace == bp_session_pid_namespace();
         found->state = BP_FOUND_RUNNING;
-        found->pid = is_near ? found->identity.pid : BP_SESSION_LOCK_ELSEWHERE;
-        /* Else somebody recovers it, or it has just ended. */
-        return bp_session_lock_holder(found->lock_fd) == BP_SESSION_LOCK_SESSION;
+        found->pid = is_near ? found->identity.pid : 0;
+        return true;
+    }
+    if (system_errno == EBUSY) {
+        return false;
     }
     if (system_errno != 0) {
         return fail_look(found, system_errno);
@@ -119,11 +121,7 @@ static bool take_lock(bp_found_session *found) {
     return info.st_nlink > 0; /* another recovery may have finished between the open and the lock */
 }
 
-/*
- * Examines one directory and takes its lock if possible. The name was claimed, because opening and
- * closing the lock file of a session of this process would drop that session's lock. False when
- * there is nothing to visit.
- */
+/* Examines one directory and takes its lock if possible. False when there is nothing to visit. */
 static bool inspect(scanning *it, bp_found_session *found, uint64_t *ret_bytes) {
     struct stat info;
     uint64_t newest_ns = 0;
@@ -199,23 +197,14 @@ static void keep(scanning *it, const bp_found_session *found, uint64_t bytes) {
 }
 
 static void release(bp_found_session *found) {
-    bp_file_close(found->lock_fd);
+    bp_session_lock_drop(found->lock_fd);
     bp_file_close(found->dir_fd);
-    bp_session_lock_release(found->name);
 }
 
 /* Finds one by its name. After true it is to be released. */
 static bool look(scanning *it, const char *name, bp_found_session *found, uint64_t *ret_bytes) {
     *found = (bp_found_session){.dir_fd = -1, .lock_fd = -1};
     (void)snprintf(found->name, sizeof found->name, "%s", name);
-    bugpack_status claimed = bp_session_lock_claim(name);
-    if (claimed == BUGPACK_ERR_BUSY) {
-        return false; /* of this process: open, or being recovered by another thread */
-    }
-    if (claimed != BUGPACK_OK) {
-        (void)bp_session_name_read(name, &found->identity);
-        return fail_look(found, ENOMEM);
-    }
     bool is_there = inspect(it, found, ret_bytes);
     if (!is_there) {
         release(found);

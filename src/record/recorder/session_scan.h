@@ -13,7 +13,7 @@
 
 typedef enum bp_found_state {
     BP_FOUND_DEAD,    /* its lock was free and is now ours */
-    BP_FOUND_RUNNING, /* its process holds its lock */
+    BP_FOUND_RUNNING, /* its process, which may be this one, holds its lock */
     BP_FOUND_UNSEEN   /* it could not be examined; `error` says why */
 } bp_found_state;
 
@@ -46,10 +46,10 @@ typedef struct bp_session_scan {
 #define BP_SESSION_DEAD_PART 4
 
 /*
- * Visits each session below `base` whose app is `app_name` (NULL for all), by name. Skipped are
- * sessions of this process, and those that somebody else recovers; links and directories of other
- * users are no sessions. A directory that a process left without a lock, or empty, counts as that
- * of a dead session, unless the process of its name lives.
+ * Visits each session below `base` whose app is `app_name` (NULL for all), by name, but for those
+ * that somebody else recovers. Links and directories of other users are no sessions. A directory
+ * that a process left without a lock, or empty, counts as that of a dead session, unless the
+ * process of its name lives.
  *
  * Errors: those of bp_ring_base_open, and IO or NO_MEMORY when the directory cannot be listed to
  * its end; what was listed was visited.

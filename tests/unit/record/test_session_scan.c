@@ -111,6 +111,24 @@ Test(session_scan, one_that_somebody_else_has_just_recovered_is_not_visited) {
     cr_expect(zero(u32, visit_count));
 }
 
+Test(session_scan, a_lock_says_whether_a_session_or_a_recovery_has_it) {
+    int fds[2];
+    for (size_t i = 0; i < 2; i++) {
+        fds[i] = openat(dir.fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    }
+    cr_expect(zero(int, bp_session_lock_take(fds[0])));
+    cr_expect(eq(int, bp_session_lock_take(fds[1]), EBUSY), "in the same process too");
+    bp_session_lock_drop(fds[0]);
+    void *held = bp_session_lock_hold(fds[1]);
+    cr_assert(held != NULL);
+    bp_file_close(fds[1]);
+    fds[0] = openat(dir.fd, "lock", O_RDWR | O_CLOEXEC);
+    cr_expect(eq(int, bp_session_lock_take(fds[0]), EAGAIN));
+    bp_session_lock_let_go(held);
+    cr_expect(zero(int, bp_session_lock_take(fds[0])));
+    bp_session_lock_drop(fds[0]);
+}
+
 Test(session_scan, of_those_for_which_there_is_no_room_the_newest_stays) {
     static const char *const names[] = {"app-999999999-" SESSION_ID "1",
                                         "app-999999999-" SESSION_ID "2",
