@@ -62,14 +62,8 @@ static void *run(void *argument) {
     while (!monitor->is_stopping) {
         monitor->is_woken = false;
         uint64_t next_ns = run_due(monitor);
-        bool is_due = false;
-        while (!monitor->is_woken && !is_due) {
-            if (next_ns == UINT64_MAX) {
-                bp_lock_wait(&monitor->lock, &monitor->changed);
-            } else {
-                is_due = !bp_lock_wait_until(&monitor->lock, &monitor->changed, next_ns);
-            }
-        }
+        while (!monitor->is_woken &&
+               bp_lock_wait_until(&monitor->lock, &monitor->changed, next_ns)) {}
     }
     bp_lock_release(&monitor->lock);
     return NULL;

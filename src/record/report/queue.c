@@ -473,11 +473,7 @@ bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns) {
     bp_lock_acquire(&queue->lock);
     uint64_t last_ticket = queue->last_ticket;
     while (is_in_time && has_left(queue, last_ticket)) {
-        if (deadline_ns == UINT64_MAX) {
-            bp_lock_wait(&queue->lock, &queue->changed);
-        } else {
-            is_in_time = bp_lock_wait_until(&queue->lock, &queue->changed, deadline_ns);
-        }
+        is_in_time = bp_lock_wait_until(&queue->lock, &queue->changed, deadline_ns);
     }
     bool is_flushed = !has_left(queue, last_ticket);
     bp_lock_release(&queue->lock);
