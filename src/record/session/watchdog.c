@@ -10,18 +10,6 @@ bugpack_status bugpack_watchdog_open(bugpack_session *session, const char *name,
     return bp_session_leave(&call);
 }
 
-void bugpack_watchdog_beat(bugpack_watchdog *watchdog) {
-    if (watchdog != NULL) {
-        bp_watchdog_beat(watchdog);
-    }
-}
-
-void bugpack_watchdog_pause(bugpack_watchdog *watchdog) {
-    if (watchdog != NULL) {
-        bp_watchdog_pause(watchdog);
-    }
-}
-
 void bugpack_watchdog_close(bugpack_watchdog *watchdog) {
     bp_call call;
     bugpack_session *session = watchdog == NULL ? NULL : bp_watchdog_session(watchdog);

@@ -132,8 +132,6 @@ bugpack_status bp_watchdog_open(void *self, bugpack_session *session, const char
                                 uint64_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error);
 bugpack_session *bp_watchdog_session(const bugpack_watchdog *watchdog);
-void bp_watchdog_beat(bugpack_watchdog *watchdog);
-void bp_watchdog_pause(bugpack_watchdog *watchdog);
 void bp_watchdog_close(void *self, bugpack_watchdog *watchdog);
 
 /*

@@ -105,12 +105,16 @@ static void set_beat(bugpack_watchdog *watchdog, uint64_t beat_ns) {
     atomic_store_explicit(&watchdog->beat_ns, beat_ns, memory_order_release);
 }
 
-void bp_watchdog_beat(bugpack_watchdog *watchdog) {
-    set_beat(watchdog, bp_clock_monotonic_tick_ns());
+void bugpack_watchdog_beat(bugpack_watchdog *watchdog) {
+    if (watchdog != NULL) {
+        set_beat(watchdog, bp_clock_monotonic_tick_ns());
+    }
 }
 
-void bp_watchdog_pause(bugpack_watchdog *watchdog) {
-    set_beat(watchdog, 0);
+void bugpack_watchdog_pause(bugpack_watchdog *watchdog) {
+    if (watchdog != NULL) {
+        set_beat(watchdog, 0);
+    }
 }
 
 /* --- what becomes of a hang ------------------------------------------------------------------- */
@@ -326,7 +330,7 @@ bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const c
     watchdog->session = session;
     watchdog->limit_ns = limit_ms * BP_NS_PER_MS;
     memcpy(watchdog->name, name, strlen(name));
-    bp_watchdog_beat(watchdog);
+    bugpack_watchdog_beat(watchdog);
     bp_lock_acquire(&self->lock);
     bool has_room = self->count < BUGPACK_WATCHDOGS_MAX;
     if (has_room) {
