@@ -161,7 +161,7 @@ void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_
 }
 
 DIR *bp_session_files_list(int dir_fd) {
-    /* A new descriptor, because fdopendir takes ownership. */
+    /* Not a duplicate, which would share, and move, the caller's position. */
     int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
     if (listing == NULL && list_fd >= 0) {
@@ -218,13 +218,12 @@ bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
     return unlinkat(base_fd, done_name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
-/* DENIED, with an errno for the caller that is no part of the sentence. */
-static bugpack_status deny(bugpack_error *error, const char *path, int reason_errno,
-                           const char *reason) {
+/* DENIED, with EPERM for the caller, which is no part of the sentence. */
+static bugpack_status deny(bugpack_error *error, const char *path, const char *reason) {
     bugpack_status status =
         bp_fail(error, BUGPACK_ERR_DENIED, "cannot use the directory \"%s\": %s", path, reason);
     if (error != NULL) {
-        error->system_errno = reason_errno;
+        error->system_errno = EPERM;
     }
     return status;
 }
@@ -240,20 +239,20 @@ static bugpack_status check_above(const bp_ring_base *base, bugpack_error *error
         return bp_fail_errno(error, errno, "cannot use the directory \"%s\"", path);
     }
     if (info.st_uid != geteuid() && info.st_uid != 0) {
-        return deny(error, path, EPERM, "what is above it is another user's");
+        return deny(error, path, "what is above it is another user's");
     }
     if ((info.st_mode & 022) != 0 && (info.st_mode & S_ISVTX) == 0) {
-        return deny(error, path, EPERM, "others can write to what is above it");
+        return deny(error, path, "others can write to what is above it");
     }
     /* On a disk a store to a mapped file may wait. */
     if (base->is_common && !bp_ring_dirs_is_in_memory(above)) {
-        return deny(error, path, EPERM, "it is not in memory");
+        return deny(error, path, "it is not in memory");
     }
     if (lstat(path, &info) == 0 && info.st_uid != geteuid()) {
-        return deny(error, path, EPERM, "it is another user's");
+        return deny(error, path, "it is another user's");
     }
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
-        return deny(error, path, EPERM, "it is a symbolic link");
+        return deny(error, path, "it is a symbolic link");
     }
     return BUGPACK_OK;
 }
@@ -262,7 +261,7 @@ static bugpack_status check_above(const bp_ring_base *base, bugpack_error *error
 static bugpack_status check(const char *path, int fd, bugpack_error *error) {
     struct stat info;
     return fstat(fd, &info) == 0 && info.st_uid != geteuid()
-               ? deny(error, path, EPERM, "it is not this user's alone")
+               ? deny(error, path, "it is not this user's alone")
                : bp_file_check_private(fd, path, error);
 }
 

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "platform/staged_file.h"
 #include "recorder/recorder.h"
+#include "recorder/session_files.h"
 #include "report/name.h"
 
 struct report {
@@ -72,15 +73,9 @@ static bugpack_status list(int dir_fd, const char *dir_name, const bp_retention_
     if (policy->app != NULL) {
         bp_name_app_word(policy->app, app_word);
     }
-    /* A descriptor of its own: a duplicate would share, and move, the caller's position. */
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    DIR *stream = bp_session_files_list(dir_fd);
     if (stream == NULL) {
-        int open_errno = errno;
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return bp_fail_errno(error, open_errno, "cannot list the directory \"%s\"", dir_name);
+        return bp_fail_errno(error, errno, "cannot list the directory \"%s\"", dir_name);
     }
     bool is_listed = true;
     for (struct dirent *entry = readdir(stream); is_listed && entry != NULL;

@@ -121,7 +121,6 @@ static uint64_t tick(void *self, uint64_t now_ns) {
 
 static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error) {
     const bp_report_context *report = trigger->context.report;
-    bugpack_error detail = BUGPACK_ERROR_INIT;
     void *map = NULL;
     if (bp_subject_target(report->subject)->pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about another process");
@@ -133,14 +132,11 @@ static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error)
     }
     trigger->page = map;
     bp_crash_page_init(trigger->page, report->identity->id);
-    status = bp_crash_handler_install(trigger->page, &detail);
+    status = bp_crash_handler_install(trigger->page, error);
     if (status != BUGPACK_OK) {
         (void)munmap(map, sizeof(bp_crash_page));
         (void)bp_rings_write_file(report->recorder->rings, BP_CRASH_PAGE_NAME, NULL, 0);
         trigger->page = NULL;
-        if (error != NULL) {
-            *error = detail;
-        }
     }
     return status;
 }
