@@ -376,13 +376,13 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
         waiting_count +=
             at != queue->current && !at->type->yields && at->type->run == NULL && is_for_worker(at);
     }
-    if (!job->type->yields && waiting_count >= BUGPACK_REPORT_QUEUE_MAX) {
+    if (is_for_worker(job) && !job->type->yields && waiting_count >= BUGPACK_REPORT_QUEUE_MAX) {
         return bp_fail(error, BUGPACK_ERR_BUSY, "no report was taken: %u wait already",
                        (unsigned)BUGPACK_REPORT_QUEUE_MAX);
     }
     if (job->type->run != NULL) {
         job->snapshot_state = BP_JOB_SNAPSHOT_DONE;
-    } else {
+    } else if (is_for_worker(job)) {
         job->ticket = ++queue->last_ticket;
     }
     *ret_ticket = job->ticket;
@@ -390,12 +390,18 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     return BUGPACK_OK;
 }
 
-/*
- * Wakes who works on a job that was submitted. The worker has nothing to do before the snapshot,
- * whose thread then wakes it. That thread also wakes the monitor, for the sample of the trigger,
- * unless it is busy: either way the trigger makes one system call.
- */
-static void wake_for(bp_job_queue *queue, bool needs_worker, bool is_copier_waiting) {
+bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
+                                   bugpack_error *error) {
+    uint64_t ticket = 0;
+    bp_lock_acquire(&queue->lock);
+    bugpack_status status = accept(queue, job, &ticket, error);
+    /* The worker has nothing to do before the snapshot, whose thread then wakes it. But a snapshot
+     * of one that yields may have to wait until the worker has come to it. */
+    bool needs_worker = job->type->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
+    bool is_copier_waiting = queue->is_copier_waiting;
+    bp_lock_release(&queue->lock); /* which those who are woken then find free */
+    /* The thread of the snapshots also wakes the monitor, for the sample of the trigger, unless it
+     * is busy: either way the trigger makes one system call. */
     if (!is_copier_waiting) {
         bp_windows_wake(queue->context->recorder->windows);
     }
@@ -404,37 +410,11 @@ static void wake_for(bp_job_queue *queue, bool needs_worker, bool is_copier_wait
     } else {
         (void)pthread_cond_signal(&queue->copying);
     }
-}
-
-bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
-                                   bugpack_error *error) {
-    uint64_t ticket = 0;
-    bp_lock_acquire(&queue->lock);
-    bugpack_status status = accept(queue, job, &ticket, error);
-    /* A snapshot of one that yields may have to wait until the worker has come to it. */
-    bool needs_worker = job->type->yields || job->snapshot_state != BP_JOB_SNAPSHOT_DUE;
-    bool is_copier_waiting = queue->is_copier_waiting;
-    bp_lock_release(&queue->lock);
-    wake_for(queue, needs_worker, is_copier_waiting); /* they then find the lock free */
     if (status != BUGPACK_OK) {
         bp_job_free(job);
     } else if (ret_ticket != NULL) {
         *ret_ticket = ticket;
     }
-    return status;
-}
-
-bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job) {
-    bugpack_status status = BUGPACK_OK;
-    bp_lock_acquire(&queue->lock);
-    if (queue->is_stopping) {
-        status = BUGPACK_ERR_CLOSED;
-    } else {
-        job_append(&queue->first, job);
-    }
-    bool is_copier_waiting = queue->is_copier_waiting;
-    bp_lock_release(&queue->lock);
-    wake_for(queue, false, is_copier_waiting);
     return status;
 }
 

@@ -44,14 +44,11 @@ bugpack_status bp_job_queue_new(const bp_report_context *context, bp_job_queue *
  * Gives the job its ticket and takes it over; on a failure it is freed. `ret_ticket` and `error`
  * are optional. A manual job may join another one instead, and gets that one's ticket, as the
  * option when_busy or its type says. Jobs that yield wait behind the others; all others are at most
- * BUGPACK_REPORT_QUEUE_MAX beside the one that is being written. BUSY, CLOSED. Any thread.
+ * BUGPACK_REPORT_QUEUE_MAX beside the one that is being written. A job for its snapshot alone gets
+ * no ticket, and is ended by its type's `snapshotted`. BUSY, CLOSED. Any thread.
  */
 bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                                    bugpack_error *error);
-
-/* Hands the job over for its snapshot alone: its type's `snapshotted` ends it. CLOSED, and then the
- * job is the caller's still. Any thread. */
-bugpack_status bp_job_queue_submit_snapshot(bp_job_queue *queue, bp_job *job);
 
 /* Cancels the report of this ticket, or with 0 all of them. False when there is none. Any thread.
  */

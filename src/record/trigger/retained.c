@@ -165,7 +165,8 @@ uint64_t bp_retained_add(void *self) {
     if (number == 0) {
         bp_job_free(job);
         free(retained);
-    } else if (bp_job_queue_submit_snapshot(list->context.jobs, job) != BUGPACK_OK) {
+    } else if (bp_job_queue_submit(list->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+        retained->job = NULL; /* it is freed */
         end_snapshot(retained, false);
         number = 0;
     }
