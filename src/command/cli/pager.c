@@ -11,8 +11,8 @@
 
 #include "base/child.h"
 #include "base/file.h"
-
-enum { word_max = 16, command_bytes = 1024 };
+#include "cli/words.h"
+#include "run/descriptor.h"
 
 static struct {
     bp_child child; /* none: `pid` is 0 */
@@ -20,36 +20,21 @@ static struct {
     struct sigaction interrupt;
 } pager;
 
-/* The words of a command, to a NULL; none where it has too many. */
-static void split(char *command, const char *ret_words[word_max + 1]) {
-    size_t count = 0;
-    char *rest = NULL;
-    for (char *word = strtok_r(command, " \t", &rest); word != NULL && count <= word_max;
-         word = strtok_r(NULL, " \t", &rest)) {
-        ret_words[count++] = word;
-    }
-    ret_words[count <= word_max ? count : 0] = NULL;
-}
-
 void bp_cli_pager_begin(void) {
-    const char *wanted = getenv("PAGER"), *words[word_max + 1];
-    char command[command_bytes];
+    const char *wanted = getenv("PAGER"), *reason;
     int ends[2];
-    wanted = wanted != NULL ? wanted : "less";
-    if (strlen(wanted) >= sizeof command || isatty(STDOUT_FILENO) != 1) {
+    if (isatty(STDOUT_FILENO) != 1) {
         return;
     }
-    memcpy(command, wanted, strlen(wanted) + 1);
-    split(command, words);
-    if (words[0] == NULL || strcmp(words[0], "cat") == 0 || fflush(stdout) != 0 ||
-        pipe(ends) != 0) {
+    char **words = bp_cli_words(wanted != NULL ? wanted : "less", &reason);
+    if (words == NULL || strcmp(words[0], "cat") == 0 || fflush(stdout) != 0 ||
+        bp_descriptor_pipe(ends, NULL) != BUGPACK_OK) {
+        free(words);
         return;
     }
-    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     (void)setenv("LESS", "FRX", 0);
     (void)setenv("LV", "-c", 0);
-    const bp_child_plan plan = {.arguments = words,
+    const bp_child_plan plan = {.arguments = (const char *const *)words,
                                 .environment = environ,
                                 .fds = {ends[0], BP_CHILD_OURS, BP_CHILD_OURS, BP_CHILD_OURS}};
     pager.terminal_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -63,6 +48,7 @@ void bp_cli_pager_begin(void) {
     }
     (void)close(ends[0]);
     (void)close(ends[1]);
+    free(words);
 }
 
 void bp_cli_pager_end(void) {
