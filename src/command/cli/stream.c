@@ -8,20 +8,75 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/interrupt.h"
-#include "cli/tail.h"
 #include "cli/words.h"
 #include "run/program.h"
+
+enum { piece_bytes = 16 * 1024 };
+
+/* The newest whole lines of a stream. */
+typedef struct tail {
+    bp_buffer kept; /* at least the newest `limit_bytes` and one byte more */
+    size_t limit_bytes;
+    uint64_t total_bytes;
+    bool is_whole; /* fail with LIMIT instead */
+} tail;
+
+/* A bp_sink. */
+static bugpack_status keep(void *context, const void *bytes, size_t byte_count) {
+    tail *newest = context;
+    bp_buffer *kept = &newest->kept;
+    (void)bp_buffer_append(kept, bytes, byte_count);
+    newest->total_bytes += byte_count;
+    if (newest->is_whole && newest->total_bytes > newest->limit_bytes) {
+        return BUGPACK_ERR_LIMIT;
+    }
+    if (kept->size > 2 * newest->limit_bytes + piece_bytes) {
+        size_t rest_bytes = newest->limit_bytes + 1;
+        memmove(kept->data, kept->data + kept->size - rest_bytes, rest_bytes);
+        kept->size = rest_bytes;
+    }
+    return kept->status;
+}
+
+/* Where what is written begins: at a line, or where there is only one, at a character. */
+static size_t find_begin(const tail *newest) {
+    const bp_buffer *kept = &newest->kept;
+    if (newest->total_bytes <= newest->limit_bytes) {
+        return 0;
+    }
+    size_t cut = kept->size - newest->limit_bytes;
+    const char *newline = memchr(kept->data + cut - 1, '\n', kept->size - cut);
+    if (newline != NULL) {
+        return (size_t)(newline + 1 - kept->data);
+    }
+    while (cut < kept->size && bp_utf8_cut(kept->data, kept->size, cut) != cut) {
+        cut++;
+    }
+    return cut;
+}
+
+/* Writes what was kept, and tells the manifest what was not. */
+static void write_tail(const tail *newest, bugpack_writer *writer) {
+    size_t begin = find_begin(newest);
+    (void)bugpack_write(writer, newest->kept.data + begin, newest->kept.size - begin);
+    if (newest->total_bytes > newest->limit_bytes) {
+        bugpack_truncate(writer, false, "the newest whole lines are kept, of %llu bytes",
+                         (unsigned long long)newest->total_bytes);
+    }
+}
 
 static bool is_cancelled(const void *nothing) {
     (void)nothing;
     return bp_cli_interrupt_came();
 }
 
-static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits,
-                          bp_cli_tail *newest, bugpack_writer *writer) {
+static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
+                          bugpack_writer *writer) {
     /* Not blocked by a FIFO that nobody writes to. */
     int fd = strcmp(stream->source, "-") == 0
                  ? dup(STDIN_FILENO)
@@ -31,7 +86,7 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
         return bugpack_fail(writer, "cannot open \"%s\": %s", stream->source, strerror(errno));
     }
     /* A FIFO without a writer is not at its end as long as nobody has written. */
-    const bp_child_output outputs[] = {{fd, bp_cli_tail_keep, newest}, {.fd = -1}};
+    const bp_child_output outputs[] = {{fd, keep, newest}, {.fd = -1}};
     bugpack_status status = bp_child_read(NULL, outputs, limits);
     int failure = errno;
     bp_file_close(fd);
@@ -48,7 +103,7 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
         return bugpack_fail(writer, "nothing came from \"%s\" within %.1f s", stream->source,
                             stream->timeout_ms / 1000.0);
     }
-    bp_cli_tail_write(newest, writer);
+    write_tail(newest, writer);
     if (status == BUGPACK_ERR_TIMEOUT) {
         bugpack_truncate(writer, false, "%llu bytes came within %.1f s, and it had not ended",
                          (unsigned long long)newest->total_bytes, stream->timeout_ms / 1000.0);
@@ -56,8 +111,8 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
     return 0;
 }
 
-static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *limits,
-                           bp_cli_tail *newest, bugpack_writer *writer) {
+static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
+                           bugpack_writer *writer) {
     /* A line begins with 32 bytes of time: the size is the limit that counts. */
     char lines[40];
     (void)snprintf(lines, sizeof lines, "--lines=%llu",
@@ -66,7 +121,7 @@ static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *l
                                      lines,        "--unit",     stream->source,
                                      NULL};
     const bp_run_program program = {
-        .arguments = arguments, .sink = bp_cli_tail_keep, .context = newest, .limits = *limits};
+        .arguments = arguments, .sink = keep, .context = newest, .limits = *limits};
     bp_run_program_end end;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bp_run_program_run(&program, &end, &error);
@@ -76,7 +131,7 @@ static int provide_journal(const bp_cli_stream *stream, const bp_child_limits *l
     if (status != BUGPACK_OK) {
         return bugpack_fail(writer, "%s", error.message);
     }
-    bp_cli_tail_write(newest, writer);
+    write_tail(newest, writer);
     if (end.said[0] != '\0') { /* such as that the journals of others cannot be read */
         bugpack_truncate(writer, true, "journalctl: %s", end.said);
     }
@@ -111,8 +166,8 @@ static void write_end(const bp_cli_stream *stream, bugpack_status status,
     }
 }
 
-static int provide_command(const bp_cli_stream *stream, const bp_child_limits *limits,
-                           bp_cli_tail *newest, bugpack_writer *writer) {
+static int provide_command(const bp_cli_stream *stream, const bp_child_limits *limits, tail *newest,
+                           bugpack_writer *writer) {
     const char *const shell[] = {"/bin/sh", "-c", stream->source, NULL};
     const char *reason = "";
     char **words =
@@ -121,7 +176,7 @@ static int provide_command(const bp_cli_stream *stream, const bp_child_limits *l
         return bugpack_fail(writer, "%s", reason);
     }
     const bp_run_program program = {.arguments = words != NULL ? (const char *const *)words : shell,
-                                    .sink = bp_cli_tail_keep,
+                                    .sink = keep,
                                     .context = newest,
                                     .joins_error = true,
                                     .limits = *limits};
@@ -134,7 +189,7 @@ static int provide_command(const bp_cli_stream *stream, const bp_child_limits *l
         return bugpack_fail(writer, "%s", error.message);
     }
     (void)bugpack_printf(writer, "$ %s\n", stream->source);
-    bp_cli_tail_write(newest, writer);
+    write_tail(newest, writer);
     write_end(stream, status, &end, began_ns, writer);
     return 0;
 }
@@ -144,8 +199,9 @@ int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
     const bp_child_limits limits = {.deadline_ns =
                                         bp_clock_monotonic_ns() + stream->timeout_ms * BP_NS_PER_MS,
                                     .is_cancelled = is_cancelled};
-    bp_cli_tail newest;
-    bp_cli_tail_init(&newest, stream->limit_bytes, stream->kind == BP_CLI_STREAM_WHOLE);
+    tail newest = {.limit_bytes = (size_t)stream->limit_bytes,
+                   .is_whole = stream->kind == BP_CLI_STREAM_WHOLE};
+    bp_buffer_init(&newest.kept, 2 * newest.limit_bytes + 2 * piece_bytes);
     int result;
     switch (stream->kind) {
     case BP_CLI_STREAM_JOURNAL:
@@ -161,6 +217,6 @@ int bp_cli_stream_provide(bugpack_writer *writer, void *context) {
         result = provide_stream(stream, &limits, &newest, writer);
         break;
     }
-    bp_cli_tail_release(&newest);
+    bp_buffer_release(&newest.kept);
     return result;
 }
