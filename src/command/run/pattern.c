@@ -1,5 +1,6 @@
 #include "run/pattern.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/utf8.h"
+#include "redact/codes.h"
 
 void bp_run_patterns_release(bp_run_patterns *patterns) {
     for (size_t i = 0; i < patterns->count; i++) {
@@ -32,53 +34,23 @@ bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expres
     return BUGPACK_OK;
 }
 
-static bool is_between(char byte, unsigned char first, unsigned char last) {
-    return (unsigned char)byte >= first && (unsigned char)byte <= last;
-}
-
-/* Where a control string (OSC, DCS, …) ends: after its BEL or ESC \, or with the line. */
-static size_t end_of_string(const char *line, size_t line_bytes, size_t at) {
-    for (; at < line_bytes; at++) {
-        if (line[at] == '\a') {
-            return at + 1;
-        }
-        if (line[at] == '\033') {
-            return at + 1 < line_bytes && line[at + 1] == '\\' ? at + 2 : at;
-        }
-    }
-    return at;
-}
-
-/* Where the sequence whose ESC is at `at` ends; a truncated one ends with the line. */
-static size_t end_of_sequence(const char *line, size_t line_bytes, size_t at) {
-    at++;
-    if (at == line_bytes) {
-        return at;
-    }
-    if (memchr("]PX^_", line[at], 5) != NULL) {
-        return end_of_string(line, line_bytes, at + 1);
-    }
-    bool is_csi = line[at] == '[';
-    at += is_csi ? 1 : 0;
-    while (at < line_bytes && is_between(line[at], 0x20, is_csi ? 0x3f : 0x2f)) {
-        at++;
-    }
-    return at < line_bytes && is_between(line[at], is_csi ? 0x40 : 0x30, 0x7e) ? at + 1 : at;
-}
-
 /*
- * Copies a line without its escape sequences (ECMA-48: CSI, OSC and other strings, short ones).
- * Other control characters, also NUL, become a space. `out` has room for `line_bytes` and a NUL.
+ * Copies a line without its escape sequences; a broken one ends where the next begins, or with the
+ * line. Other control characters, also NUL, become a space. `out` has room for `line_bytes` and a
+ * NUL.
  */
 static void copy_plain(const char *line, size_t line_bytes, char *out) {
     size_t used = 0;
     for (size_t at = 0; at < line_bytes;) {
-        if (line[at] == '\033') {
-            at = end_of_sequence(line, line_bytes, at);
+        if (line[at] != '\033') {
+            out[used++] = iscntrl((unsigned char)line[at]) ? ' ' : line[at];
+            at++;
             continue;
         }
-        out[used++] = is_between(line[at], 0, 0x1f) || line[at] == 0x7f ? ' ' : line[at];
-        at++;
+        size_t end = bp_code_skip_sequence(line, line_bytes, at);
+        const char *next = memchr(line + at + 1, '\033', line_bytes - at - 1);
+        size_t broken_end = next != NULL ? (size_t)(next - line) : line_bytes;
+        at = end > at ? end : broken_end;
     }
     out[used] = '\0';
 }
