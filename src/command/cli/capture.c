@@ -70,8 +70,8 @@ static const bp_cli_option option_rows[] = {
                  "how long to measure, in seconds, or such as 500ms\n(default 2s, of --host 1s, "
                  "at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
-    BP_CLI_VALUE(capture_options, stacks, 0, "stacks", "WHICH",
-                 "stacks of threads: blocked (default), all or none", bp_cli_read_stacks, NULL),
+    BP_CLI_CHOICE(capture_options, stacks, "stacks", "WHICH",
+                  "stacks of threads: blocked (default), all or none", bp_cli_stacks),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_FLAG(capture_options, without_hostname, 0, "no-hostname",
                 "do not name the machine, as --host does"),

@@ -15,10 +15,6 @@ static const struct {
               {"DIR", ":dir"},
               {"trigger[=TIME]", "trigger trigger=1min"},
               {"--name", ":name"},
-              {"--stacks", "blocked all none"},
-              {"--color", "auto always never"},
-              {"--level", "trace debug info warn error fatal"},
-              {"--on-failure", "any signal none"},
               {"--hotkey", "F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 none"},
               {"--when", "cpu rss threads fds state log idle"}};
 
@@ -30,6 +26,10 @@ static void print_words(const char *words) {
 }
 
 static void print_value(const bp_cli_option *option) {
+    for (const bp_cli_choice *choice = option->choices; choice != NULL && choice->name != NULL;
+         choice++) {
+        (void)puts(choice->name);
+    }
     for (unsigned i = 0; i < BP_ENTRY_COUNT && strcmp(option->name, "without") == 0; i++) {
         if ((bp_entries[i].flags & BP_ENTRY_OPTIONAL) != 0) {
             (void)puts(bp_entries[i].name);

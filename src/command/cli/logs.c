@@ -241,15 +241,13 @@ static bp_cli_exit show_logs(const bp_report_file *report, const char *path,
 
 static const bp_cli_bounds spans = {"seconds", 0, 4000000, 1000};
 
-static bool read_level(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {"trace", "debug", "info", "warn", "error", "fatal", NULL};
-    size_t index;
-    if (!bp_cli_find_choice(option, text, names, &index)) {
-        return false;
-    }
-    *(int *)field = (int)index + BUGPACK_LEVEL_TRACE;
-    return true;
-}
+static const bp_cli_choice levels[] = {{"trace", BUGPACK_LEVEL_TRACE},
+                                       {"debug", BUGPACK_LEVEL_DEBUG},
+                                       {"info", BUGPACK_LEVEL_INFO},
+                                       {"warn", BUGPACK_LEVEL_WARN},
+                                       {"error", BUGPACK_LEVEL_ERROR},
+                                       {"fatal", BUGPACK_LEVEL_FATAL},
+                                       {NULL, 0}};
 
 static bool read_since(const bp_cli_option *option, const char *text, void *field) {
     static const bp_line_clock utc = {0};
@@ -276,9 +274,9 @@ static bool read_zone(const bp_cli_option *option, const char *text, void *field
 }
 
 static const bp_cli_option option_rows[] = {
-    BP_CLI_VALUE(logs_options, level, 0, "level", "LEVEL",
-                 "only trace, debug, info, warn, error or fatal,\nand what is more severe",
-                 read_level, NULL),
+    BP_CLI_CHOICE(logs_options, level, "level", "LEVEL",
+                  "only trace, debug, info, warn, error or fatal,\nand what is more severe",
+                  levels),
     BP_CLI_VALUE(logs_options, channel, 0, "channel", "NAME", "only log records of this channel",
                  bp_cli_read_text, &bp_cli_some_text),
     BP_CLI_VALUE(logs_options, pattern, 0, "grep", "REGEX",

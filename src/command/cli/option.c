@@ -25,6 +25,11 @@ const bp_cli_bounds bp_cli_some_text = {NULL, 1, UINT32_MAX, 0};
 const bp_cli_bounds bp_cli_app_names = {NULL, 1, 64, 0};
 const bp_cli_bounds bp_cli_descriptions = {NULL, 1, 64 * 1024, 0};
 
+const bp_cli_choice bp_cli_stacks[] = {{"blocked", BUGPACK_STACKS_BLOCKED},
+                                       {"all", BUGPACK_STACKS_ALL},
+                                       {"none", BUGPACK_STACKS_NONE},
+                                       {NULL, 0}};
+
 bool bp_cli_say_no_memory(void) {
     bp_cli_say("cannot read the command line: out of memory");
     errno = ENOMEM;
@@ -99,38 +104,26 @@ const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name
     return out;
 }
 
-static const char *name_of_choice(const void *names, size_t index) {
-    return ((const char *const *)names)[index];
+static const char *name_of_choice(const void *choices, size_t index) {
+    return ((const bp_cli_choice *)choices)[index].name;
 }
 
-bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const char *const *names,
-                        size_t *ret_index) {
+bool bp_cli_read_choice(const bp_cli_option *option, const char *text, void *field) {
+    const bp_cli_choice *choices = option->choices;
     char list[256], suggestion[BP_CLI_SUGGESTION_BYTES];
     size_t used = 0;
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *ret_index = i;
+    for (size_t i = 0; choices[i].name != NULL; i++) {
+        if (strcmp(text, choices[i].name) == 0) {
+            *(int *)field = choices[i].value;
             return true;
         }
-        const char *between = i == 0 ? "" : names[i + 1] == NULL ? " or " : ", ";
-        int length = snprintf(list + used, sizeof list - used, "%s%s", between, names[i]);
+        const char *between = i == 0 ? "" : choices[i + 1].name == NULL ? " or " : ", ";
+        int length = snprintf(list + used, sizeof list - used, "%s%s", between, choices[i].name);
         used += length > 0 && (size_t)length < sizeof list - used ? (size_t)length : 0;
     }
     bp_cli_say_usage("--%s takes %s, not '%s'%s", option->name, list, text,
-                     bp_cli_suggest(text, "", name_of_choice, names, suggestion));
+                     bp_cli_suggest(text, "", name_of_choice, choices, suggestion));
     return false;
-}
-
-bool bp_cli_read_stacks(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {"blocked", "all", "none", NULL};
-    static const bugpack_stacks values[] = {BUGPACK_STACKS_BLOCKED, BUGPACK_STACKS_ALL,
-                                            BUGPACK_STACKS_NONE};
-    size_t index;
-    if (!bp_cli_find_choice(option, text, names, &index)) {
-        return false;
-    }
-    *(bugpack_stacks *)field = values[index];
-    return true;
 }
 
 bool bp_cli_read_size(const bp_cli_option *option, const char *text, void *field) {
@@ -207,7 +200,7 @@ static void print_option(const bp_cli_option *option, int column) {
 }
 
 /* The last row of every table. */
-static const bp_cli_option help_option = {'h', "help", NULL, "show this help", NULL, 0, NULL};
+static const bp_cli_option help_option = {'h', "help", NULL, "show this help", NULL, 0, NULL, NULL};
 
 bp_cli_exit bp_cli_print_help(const bp_cli_command *command) {
     (void)fputs(command->usage, stdout);

@@ -20,6 +20,12 @@ typedef struct bp_cli_option bp_cli_option;
  */
 typedef bool bp_cli_reader(const bp_cli_option *option, const char *text, void *field);
 
+/* A word that a value can be, and what is stored for it. */
+typedef struct bp_cli_choice {
+    const char *name; /* NULL ends an array */
+    int value;
+} bp_cli_choice;
+
 typedef struct bp_cli_bounds {
     const char *unit; /* of a number, for messages: "seconds" */
     uint32_t smallest, largest;
@@ -34,18 +40,21 @@ struct bp_cli_option {
     bp_cli_reader *read; /* NULL for a flag */
     size_t offset;       /* of the field in the command's options */
     const bp_cli_bounds *bounds;
+    const bp_cli_choice *choices; /* NULL: the value is no word */
 };
 
 /* Rows for the field of a type: `letter` is 0 for none. A table ends with BP_CLI_OPTIONS_END. */
 #define BP_CLI_VALUE(type, field, letter, name, value, help, read, bounds)                         \
-    { letter, name, value, help, read, offsetof(type, field), bounds }
+    { letter, name, value, help, read, offsetof(type, field), bounds, NULL }
 #define BP_CLI_FLAG(type, field, letter, name, help)                                               \
-    { letter, name, NULL, help, NULL, offsetof(type, field), NULL }
+    { letter, name, NULL, help, NULL, offsetof(type, field), NULL, NULL }
+#define BP_CLI_CHOICE(type, field, name, value, help, choices)                                     \
+    { 0, name, value, help, bp_cli_read_choice, offsetof(type, field), NULL, choices }
 #define BP_CLI_PID(type)                                                                           \
     BP_CLI_VALUE(type, pid, 0, "pid", "PID", "the process to examine", bp_cli_read_number,         \
                  &bp_cli_pids)
 #define BP_CLI_OPTIONS_END                                                                         \
-    { 0, NULL, NULL, NULL, NULL, 0, NULL }
+    { 0, NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
 /* The result of a reader without memory. */
 bool bp_cli_say_no_memory(void);
@@ -64,13 +73,9 @@ bp_cli_reader bp_cli_read_report_size;
 /* The text itself into a const char *; the bounds limit its length. */
 bp_cli_reader bp_cli_read_text;
 
-/* Which threads have stacks, into a bugpack_stacks. */
-bp_cli_reader bp_cli_read_stacks;
-
-/* The index of one of the names, which end with NULL, into `ret_index`. False, and a usage error
- * with all of them, where the text is none. */
-bool bp_cli_find_choice(const bp_cli_option *option, const char *text, const char *const *names,
-                        size_t *ret_index);
+/* One of the choices, into an int or an enumeration. */
+bp_cli_reader bp_cli_read_choice;
+extern const bp_cli_choice bp_cli_stacks[]; /* of a bugpack_stacks */
 
 /* "; did you mean 'x'?" about a mistyped word; "" where no name is near. `before` is put in front
  * of the name. */

@@ -51,19 +51,10 @@ static bool read_pattern(const bp_cli_option *option, const char *text, void *fi
     return true;
 }
 
-static bool read_failure_kind(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {[BP_CLI_ON_FAILURE_ANY] = "any",
-                                        [BP_CLI_ON_FAILURE_SIGNAL] = "signal",
-                                        [BP_CLI_ON_FAILURE_NONE] = "none",
-                                        NULL};
-    size_t index;
-    if (!bp_cli_find_choice(option, text, names, &index)) {
-        return false;
-    }
-    *(bp_cli_on_failure *)field = (bp_cli_on_failure)index;
-    return true;
-}
-
+static const bp_cli_choice failure_kinds[] = {{"any", BP_CLI_ON_FAILURE_ANY},
+                                              {"signal", BP_CLI_ON_FAILURE_SIGNAL},
+                                              {"none", BP_CLI_ON_FAILURE_NONE},
+                                              {NULL, 0}};
 static const bp_cli_bounds intervals = {"seconds", 0, UINT32_MAX / 1000u, 1000};
 static const bp_cli_bounds hang_times = {"seconds", 0, 7 * 24 * 3600, 1000};
 static const bp_cli_bounds rates = {"a number", 1, 1000, 1};
@@ -72,10 +63,10 @@ static const bp_cli_bounds caps = {"a number", 1, 1000000, 1};
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(bp_cli_run_options, hotkey, 0, "hotkey", "KEY",
                  "F1 to F12, Ctrl-LETTER, or none (default F12)", read_hotkey, NULL),
-    BP_CLI_VALUE(bp_cli_run_options, on_failure, 0, "on-failure", "KIND",
-                 "which failures lead to a report: any (default), by a\n"
-                 "signal or a status other than 0; signal; none",
-                 read_failure_kind, NULL),
+    BP_CLI_CHOICE(bp_cli_run_options, on_failure, "on-failure", "KIND",
+                  "which failures lead to a report: any (default), by a\n"
+                  "signal or a status other than 0; signal; none",
+                  failure_kinds),
     BP_CLI_FLAG(bp_cli_run_options, with_stacks, 0, "stacks",
                 "trace the command, for the backtrace of a crash"),
     BP_CLI_VALUE(

@@ -25,7 +25,7 @@
 typedef struct send_options {
     const char *to, *config_path, *ca_cert;
     uint64_t max_bytes;
-    size_t print;
+    int print;
     bool allows_http, has_consent, is_dry_run, as_json, is_queued, is_retry;
 } send_options;
 
@@ -47,10 +47,7 @@ static bool read_secret(const bp_cli_option *option, const char *text, void *fie
 
 enum { PRINT_NOTHING, PRINT_ISSUE };
 
-static bool read_print(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {[PRINT_NOTHING] = "none", [PRINT_ISSUE] = "issue", NULL};
-    return bp_cli_find_choice(option, text, names, field);
-}
+static const bp_cli_choice prints[] = {{"none", PRINT_NOTHING}, {"issue", PRINT_ISSUE}, {NULL, 0}};
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(send_options, to, 0, "to", "WHERE",
@@ -74,8 +71,8 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(send_options, is_retry, 0, "retry",
                 "send also what waits in the queue for its time,\nor was stopped"),
     BP_CLI_FLAG(send_options, is_dry_run, 0, "dry-run", "print what would be sent"),
-    BP_CLI_VALUE(send_options, print, 0, "print", "issue",
-                 "send nothing: print Markdown for an issue\ntracker or a mail", read_print, NULL),
+    BP_CLI_CHOICE(send_options, print, "print", "issue",
+                  "send nothing: print Markdown for an issue\ntracker or a mail", prints),
     BP_CLI_FLAG(send_options, as_json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 

@@ -47,12 +47,10 @@ static bool is_utf8(void) {
     return false;
 }
 
-enum { COLOUR_AUTO, COLOUR_ALWAYS };
+enum { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
-bool bp_cli_read_colour(const bp_cli_option *option, const char *text, void *field) {
-    static const char *const names[] = {"auto", "always", "never", NULL};
-    return bp_cli_find_choice(option, text, names, field);
-}
+const bp_cli_choice bp_cli_colours[] = {
+    {"auto", COLOUR_AUTO}, {"always", COLOUR_ALWAYS}, {"never", COLOUR_NEVER}, {NULL, 0}};
 
 /* Before anything is printed. */
 static void look_at_screen(const bp_cli_screen *wanted) {
