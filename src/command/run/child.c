@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "platform/child_end.h"
 #include "platform/thread.h"
@@ -58,7 +59,7 @@ static _Noreturn void execute(const bp_run_child *child) {
     /* The name that execve will set: a report before that shows it too. */
     (void)snprintf(name, sizeof name, "%s", slash != NULL ? slash + 1 : command);
     bp_thread_set_name(name);
-    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    (void)bp_file_write_all(pipes->failure_to_fd, &failure, sizeof failure);
     if (!bp_descriptor_read_all(pipes->go_from_fd, &word, 1)) {
         _exit(0);
     }
@@ -76,7 +77,7 @@ static _Noreturn void execute(const bp_run_child *child) {
         (void)execvp(command, child->arguments);
         failure = errno;
     }
-    (void)bp_descriptor_write_all(pipes->failure_to_fd, &failure, sizeof failure);
+    (void)bp_file_write_all(pipes->failure_to_fd, &failure, sizeof failure);
     _exit(exit_cannot_execute);
 }
 
@@ -100,7 +101,7 @@ static bool send_news(int socket_fd, bp_run_news news, pid_t pid, const siginfo_
     if (info != NULL) {
         message.end = bp_run_end_of(info);
     }
-    return bp_descriptor_write_all(socket_fd, &message, sizeof message);
+    return bp_file_write_all(socket_fd, &message, sizeof message) == 0;
 }
 
 /* Reports every stop, and the end, which stays unreaped. False when nobody listens. */
@@ -158,9 +159,8 @@ static bugpack_status fork_child(bp_run_child *child, bugpack_error *error) {
         }
         return child->pid > 0 ? BUGPACK_OK : bp_fail_errno(error, errno, "cannot start a process");
     }
-    bugpack_status status = bp_descriptor_socket_pair(sockets, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+        return bp_fail_errno(error, errno, "cannot start a process");
     }
     child->monitor_fd = sockets[0];
     child->monitor_pid = fork();
@@ -210,7 +210,7 @@ bugpack_status bp_run_child_start(char **arguments, bool ignores_pipe, const cha
 bugpack_status bp_run_child_let_go(bp_run_child *child, bugpack_error *error) {
     bp_run_pipes *pipes = &child->pipes;
     int failure = 0;
-    bool is_sent = bp_descriptor_write_all(pipes->go_fd, "g", 1);
+    bool is_sent = bp_file_write_all(pipes->go_fd, "g", 1) == 0;
     bp_descriptor_close(&pipes->go_fd);
     /* execve closes the other end: success is an end without an errno. */
     bool has_failed =
@@ -242,7 +242,7 @@ bp_run_news bp_run_child_read_news(bp_run_child *child, bp_run_end *ret_end) {
 void bp_run_child_reap(bp_run_child *child) {
     bp_run_pipes_close_ours(&child->pipes);
     if (child->monitor_fd >= 0) {
-        (void)bp_descriptor_write_all(child->monitor_fd, "k", 1);
+        (void)bp_file_write_all(child->monitor_fd, "k", 1);
         bp_descriptor_close(&child->monitor_fd);
     }
     pid_t pid = child->monitor_pid > 0 ? child->monitor_pid : child->pid;

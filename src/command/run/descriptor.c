@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -15,27 +14,20 @@ bool bp_descriptor_stop_blocking(int fd) {
     return ioctl(fd, FIONBIO, &(int){1}) == 0;
 }
 
-/* Not pipe2 and SOCK_CLOEXEC, which not every Unix has: this program makes these before its first
- * thread, so no fork can come in between. */
-static bugpack_status finish_pair(int result, int fds[2], bugpack_error *error) {
-    if (result == 0 && bp_descriptor_keep_from_exec(fds[0]) &&
-        bp_descriptor_keep_from_exec(fds[1])) {
+/* Not pipe2, which not every Unix has: this program makes these before its first thread, so no fork
+ * can come in between. */
+bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error) {
+    int result = pipe(ret_fds);
+    if (result == 0 && bp_descriptor_keep_from_exec(ret_fds[0]) &&
+        bp_descriptor_keep_from_exec(ret_fds[1])) {
         return BUGPACK_OK;
     }
     bugpack_status status = bp_fail_errno(error, errno, "cannot make a pipe");
     if (result == 0) {
-        bp_descriptor_close(&fds[0]);
-        bp_descriptor_close(&fds[1]);
+        bp_descriptor_close(&ret_fds[0]);
+        bp_descriptor_close(&ret_fds[1]);
     }
     return status;
-}
-
-bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error) {
-    return finish_pair(pipe(ret_fds), ret_fds, error);
-}
-
-bugpack_status bp_descriptor_socket_pair(int ret_fds[2], bugpack_error *error) {
-    return finish_pair(socketpair(AF_UNIX, SOCK_STREAM, 0, ret_fds), ret_fds, error);
 }
 
 void bp_descriptor_close(int *fd) {
@@ -49,14 +41,6 @@ bool bp_descriptor_read_all(int fd, void *bytes, size_t byte_count) {
     ssize_t count;
     do {
         count = read(fd, bytes, byte_count);
-    } while (count < 0 && errno == EINTR);
-    return count == (ssize_t)byte_count;
-}
-
-bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count) {
-    ssize_t count;
-    do {
-        count = write(fd, bytes, byte_count);
     } while (count < 0 && errno == EINTR);
     return count == (ssize_t)byte_count;
 }

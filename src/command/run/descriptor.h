@@ -9,9 +9,8 @@
 
 #include <bugpack/error.h>
 
-/* Two ends, close-on-exec, -1 or untouched on failure: a pipe's first end is read. */
+/* Two ends, close-on-exec, -1 or untouched on failure: the first one is read. */
 bugpack_status bp_descriptor_pipe(int ret_fds[2], bugpack_error *error);
-bugpack_status bp_descriptor_socket_pair(int ret_fds[2], bugpack_error *error);
 
 /* False with errno. Not by fcntl, which a sandbox may refuse. */
 bool bp_descriptor_keep_from_exec(int fd);
@@ -23,9 +22,8 @@ bool bp_descriptor_stop_blocking(int fd);
 /* Closes a descriptor that is not -1, and sets it to -1. */
 void bp_descriptor_close(int *fd);
 
-/* Reads or writes a message whole, whatever signals come. It is small enough (PIPE_BUF) not to be
- * split. False at an end or an error. */
+/* Reads a message whole, whatever signals come. It is small enough (PIPE_BUF) not to be split.
+ * False at an end or an error. */
 bool bp_descriptor_read_all(int fd, void *bytes, size_t byte_count);
-bool bp_descriptor_write_all(int fd, const void *bytes, size_t byte_count);
 
 #endif

@@ -1,9 +1,8 @@
 #include "run/terminal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <pty.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -89,29 +88,19 @@ void bp_run_pty_copy_size(int size_of, int master) {
 
 bugpack_status bp_run_pty_open(const struct termios *like, int size_of, int *ret_master,
                                int *ret_slave, bugpack_error *error) {
-    int slave = -1;
-    int master = posix_openpt(O_RDWR | O_NOCTTY);
-    const char *name = NULL;
-    if (master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0) {
-        name = ptsname(master); /* its buffer is shared: this program has one thread by now */
-    }
-    if (name != NULL) {
-        slave = open(name, O_RDWR | O_NOCTTY);
-    }
+    int master = -1, slave = -1;
     struct termios settings;
-    if (slave < 0 || tcgetattr(slave, &settings) != 0 || !bp_descriptor_keep_from_exec(master) ||
+    if (openpty(&master, &slave, NULL, like, NULL) != 0 || !bp_descriptor_keep_from_exec(master) ||
         !bp_descriptor_keep_from_exec(slave)) {
         int open_errno = errno;
         bp_descriptor_close(&master);
         bp_descriptor_close(&slave);
         return bp_fail_errno(error, open_errno, "cannot open a pseudo-terminal");
     }
-    if (like != NULL) {
-        settings = *like;
-    } else {
+    if (like == NULL && tcgetattr(slave, &settings) == 0) {
         cfmakeraw(&settings);
+        (void)tcsetattr(slave, TCSANOW, &settings);
     }
-    (void)tcsetattr(slave, TCSANOW, &settings);
     bp_run_pty_copy_size(size_of, master);
     *ret_master = master;
     *ret_slave = slave;
