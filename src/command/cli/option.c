@@ -43,12 +43,15 @@ static bool read_digits(const char *text, uint64_t *ret_value, char **ret_end) {
     return text[0] >= '0' && text[0] <= '9' && errno == 0; /* no sign, no space */
 }
 
+bool bp_cli_parse_number(const char *text, uint64_t largest, uint64_t *ret_value) {
+    char *end;
+    return read_digits(text, ret_value, &end) && *end == '\0' && *ret_value <= largest;
+}
+
 bool bp_cli_read_number(const bp_cli_option *option, const char *text, void *field) {
     const bp_cli_bounds *bounds = option->bounds;
     uint64_t value;
-    char *end;
-    if (!read_digits(text, &value, &end) || *end != '\0' || value < bounds->smallest ||
-        value > bounds->largest) {
+    if (!bp_cli_parse_number(text, bounds->largest, &value) || value < bounds->smallest) {
         bp_cli_say_usage("--%s takes %s from %" PRIu32 " to %" PRIu32 ", not '%s'", option->name,
                          bounds->unit, bounds->smallest, bounds->largest, text);
         return false;

@@ -56,6 +56,9 @@ struct bp_cli_option {
 #define BP_CLI_OPTIONS_END                                                                         \
     { 0, NULL, NULL, NULL, NULL, 0, NULL, NULL }
 
+/* Digits alone, of a number up to `largest`. False for another text. */
+bool bp_cli_parse_number(const char *text, uint64_t largest, uint64_t *ret_value);
+
 /* The result of a reader without memory. */
 bool bp_cli_say_no_memory(void);
 

@@ -8,37 +8,26 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "cli/option.h"
 #include "cli/output.h"
 #include "cli/review.h"
 
-/* Digits alone. */
-static bool read_id(const char *name, uint32_t *ret_id) {
-    const char *text = getenv(name);
-    if (text == NULL || text[0] < '0' || text[0] > '9') {
-        return false;
-    }
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    *ret_id = (uint32_t)value;
-    return *end == '\0' && errno == 0 && value < UINT32_MAX;
-}
-
 /* Who called sudo: what root writes for them is theirs. False where nobody did: only root can give
  * a file away, and nobody else has a reason to. */
-static bool find_caller(uid_t *ret_uid, gid_t *ret_gid) {
-    return getuid() == 0 && geteuid() == 0 && read_id("SUDO_UID", ret_uid) &&
-           read_id("SUDO_GID", ret_gid) && *ret_uid != 0;
+static bool find_caller(uint64_t *ret_uid, uint64_t *ret_gid) {
+    const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+    return getuid() == 0 && geteuid() == 0 && uid != NULL && gid != NULL &&
+           bp_cli_parse_number(uid, UINT32_MAX - 1, ret_uid) &&
+           bp_cli_parse_number(gid, UINT32_MAX - 1, ret_gid) && *ret_uid != 0;
 }
 
 /* Bugpack_before_publish_callbacks. */
 static bugpack_status give(const bugpack_unpublished *report, void *context, bugpack_error *error) {
-    uid_t uid;
-    gid_t gid;
+    uint64_t uid, gid;
     (void)context;
     (void)error;
     /* By its descriptor, before it has a name. */
-    if (find_caller(&uid, &gid) && fchown(report->zip_fd, uid, gid) != 0) {
+    if (find_caller(&uid, &gid) && fchown(report->zip_fd, (uid_t)uid, (gid_t)gid) != 0) {
         bp_cli_say("what was written still belongs to root: %s", strerror(errno));
     }
     return BUGPACK_OK;
@@ -52,8 +41,7 @@ static bugpack_status review(const bugpack_unpublished *report, void *context,
 }
 
 bugpack_before_publish_callback *bp_cli_publish_call(bool is_reviewed) {
-    uid_t uid;
-    gid_t gid;
+    uint64_t uid, gid;
     if (is_reviewed) {
         return review;
     }

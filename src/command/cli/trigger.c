@@ -1,7 +1,6 @@
-#include <errno.h>
-#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <bugpack/report.h>
@@ -75,24 +74,17 @@ static bp_cli_exit list(const bp_run_answering *sessions, size_t count, bool as_
     return BP_CLI_FAILED;
 }
 
-static bool read_pid(const char *text, pid_t *ret_pid) {
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    *ret_pid = (pid_t)value;
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value > 0 &&
-           value <= INT_MAX;
-}
-
 static const trigger_options defaults = {.timeout_ms = 60000};
 
 static bp_cli_exit run(void *context, char **operands) {
     const trigger_options *options = context;
     bp_cli_exit result = BP_CLI_NO_PROCESS;
-    pid_t pid = 0;
-    if (operands[0] != NULL && !read_pid(operands[0], &pid)) {
+    uint64_t number = 0;
+    if (operands[0] != NULL &&
+        (!bp_cli_parse_number(operands[0], INT32_MAX, &number) || number == 0)) {
         return bp_cli_say_usage("'%s' is no process id", operands[0]);
     }
+    pid_t pid = (pid_t)number;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_run_answering *sessions = NULL;
     size_t count = 0;
