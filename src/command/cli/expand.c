@@ -36,45 +36,35 @@ static bool give(expansion *all, const char *path, const char *relative, size_t 
     return all->found(all->context, &file);
 }
 
-static bool walk(expansion *all, const char *directory, const char *relative, int depth);
-
-static bool visit(expansion *all, const char *directory, const char *relative, const char *name,
-                  int depth) {
-    char *path = NULL, *below = NULL;
-    struct stat info;
-    bool is_good = true;
-    bool ends_in_slash = directory[strlen(directory) - 1] == '/';
-    if (asprintf(&path, "%s%s%s", directory, ends_in_slash ? "" : "/", name) < 0) {
-        path = NULL;
-    }
-    if (asprintf(&below, "%s%s%s", relative, relative[0] != '\0' ? "/" : "", name) < 0) {
-        below = NULL;
-    }
-    if (path == NULL || below == NULL) {
-        is_good = bp_cli_say_no_memory();
-    } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
-        is_good = give(all, path, below, strlen(below));
-    } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
-        is_good = walk(all, path, below, depth + 1);
-    }
-    free(path);
-    free(below);
-    return is_good;
-}
-
-/* `relative` is where the directory is below the one that was named: "" for that one. */
-static bool walk(expansion *all, const char *directory, const char *relative, int depth) {
+/* What is in a directory `depth` below the one that was named, whose part of `directory` and of all
+ * paths below it has `top_bytes`. */
+static bool walk(expansion *all, const char *directory, size_t top_bytes, int depth) {
     struct dirent **entries = NULL;
+    struct stat info;
+    size_t length = strlen(directory);
     int count = depth > depth_max ? -1 : scandir(directory, &entries, NULL, alphasort);
-    if (count < 0) {
-        return give(all, directory, depth > 0 ? relative : NULL, strlen(relative)); /* to be told */
+    if (count < 0) { /* to be told */
+        const char *relative = depth > 0 ? directory + top_bytes : NULL;
+        return give(all, directory, relative, depth > 0 ? length - top_bytes : 0);
     }
     bool is_good = true;
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
-        if (is_good && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-            is_good = visit(all, directory, relative, name, depth);
+        char *path = NULL;
+        if (!is_good || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+            free(entries[i]);
+            continue;
         }
+        if (asprintf(&path, "%s%s%s", directory, directory[length - 1] == '/' ? "" : "/", name) <
+            0) {
+            path = NULL;
+            is_good = bp_cli_say_no_memory();
+        } else if (lstat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+            is_good = give(all, path, path + top_bytes, strlen(path + top_bytes));
+        } else if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && all->is_deep) {
+            is_good = walk(all, path, top_bytes, depth + 1);
+        }
+        free(path);
         free(entries[i]);
     }
     free(entries);
@@ -121,7 +111,9 @@ static bool expand(expansion *all) {
     struct stat info;
     if (!all->is_stalled && stat(text, &info) == 0 && S_ISDIR(info.st_mode)) {
         /* Where there is no file, the report says that it was a directory. */
-        return walk(all, text, "", 0) && (all->count > 0 || give(all, text, NULL, 0));
+        size_t length = strlen(text);
+        return walk(all, text, length + (text[length - 1] != '/'), 0) &&
+               (all->count > 0 || give(all, text, NULL, 0));
     }
     if (all->is_stalled || access(text, F_OK) == 0) {
         return give(all, text, NULL, 0);
