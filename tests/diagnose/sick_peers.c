@@ -122,6 +122,7 @@ static void peer_idle(void) {
 /* A server that the process connects to: it answers so often, and then it keeps its listener. */
 static unsigned answer_count;
 static bool does_read;
+static bool is_mapped; /* the client has a socket of IPv6, as those of Java */
 static int service;
 
 static void serve(void) {
@@ -140,8 +141,11 @@ static void ask(void) {
     struct sockaddr_in address;
     char bytes[16];
     service = listen_here(4, &address);
-    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    check(connect(client, (struct sockaddr *)&address, sizeof address));
+    struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = address.sin_port};
+    check(inet_pton(AF_INET6, "::ffff:127.0.0.1", &mapped.sin6_addr) == 1 ? 0 : -1);
+    int client = socket(is_mapped ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const void *to = is_mapped ? (const void *)&mapped : &address;
+    check(connect(client, to, is_mapped ? sizeof mapped : sizeof address));
     check(write(client, "question", 8) == 8 ? 0 : -1);
     pid_t peer = start_child(serve);
     tell("peer=%d", (int)peer);
@@ -161,6 +165,11 @@ static void question_not_read(void) {
 static void question_not_answered(void) {
     does_read = true;
     ask();
+}
+
+static void question_not_answered_ipv6(void) {
+    is_mapped = true;
+    question_not_answered();
 }
 
 /* Healthy: a client that has subscribed. */
@@ -521,6 +530,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"peer-idle", peer_idle},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
+                                   {"question-not-answered-ipv6", question_not_answered_ipv6},
                                    {"subscribed", subscribed},
                                    {"messages-not-read", messages_not_read},
                                    {"input-not-read", input_not_read},

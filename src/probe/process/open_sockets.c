@@ -444,6 +444,9 @@ bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *proce
                               .listening = calloc(port_count / 8, 1)};
     bool has_memory = sockets.items != NULL && sockets.row_counts != NULL &&
                       sockets.piece != NULL && sockets.listening != NULL && list_sockets(&sockets);
+    /* A socket of IPv6 may lead to a listener of IPv4, and the other way round. */
+    static const unsigned of_tcp = 1u << BP_SOCKET_TCP | 1u << BP_SOCKET_TCP6;
+    sockets.tables |= (sockets.tables & of_tcp) != 0 ? of_tcp : 0;
     for (unsigned table = 0; has_memory && table < BP_SOCKET_TABLE_COUNT; table++) {
         int result =
             (sockets.tables >> table & 1u) != 0 ? read_table(&sockets, (bp_socket_table)table) : 0;
