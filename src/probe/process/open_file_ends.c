@@ -21,7 +21,8 @@
 
 enum { target_bytes_max = 4096 };
 
-/* A pass over all processes must not cost a report more than this. */
+/* A pass over all processes must not cost a report more than this: of CPU time, as on a busy
+ * machine it would look at a part of them alone. */
 static const uint64_t search_max_ns = 250 * BP_NS_PER_MS;
 
 /* How long processes of one report share a pass. A holder is looked at again before it is believed,
@@ -54,7 +55,7 @@ struct end {
 
 struct search {
     struct pass *pass;
-    uint64_t asked_ns, deadline_ns;
+    uint64_t asked_ns, deadline_ns, cpu_end_ns;
     bool was_needed, is_cut;
     int proc_fd, fds_fd; /* the second: of the process that is looked at */
     char target[target_bytes_max];
@@ -72,7 +73,8 @@ void bp_open_files_forget_ends(void) {
 }
 
 static bool is_over(const struct search *search) {
-    return bp_clock_monotonic_ns() > search->deadline_ns;
+    return bp_clock_monotonic_ns() > search->deadline_ns ||
+           bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) > search->cpu_end_ns;
 }
 
 static bool open_process(struct search *search, uint64_t pid) {
@@ -297,14 +299,15 @@ static bool find_ends(struct search *search, bp_open_files *process) {
 
 bugpack_status bp_open_files_find_ends(bp_open_files *processes, size_t count, uint64_t deadline_ns,
                                        bp_fd_search *ret_search, bugpack_error *error) {
-    uint64_t now_ns = bp_clock_monotonic_ns(), latest_ns = now_ns + search_max_ns;
+    uint64_t now_ns = bp_clock_monotonic_ns();
     struct search *search = calloc(1, sizeof *search);
     if (search == NULL) {
         return bp_fail_memory(error, "find the other ends of pipes");
     }
     search->pass = atomic_exchange(&kept, NULL);
     search->asked_ns = now_ns;
-    search->deadline_ns = deadline_ns < latest_ns ? deadline_ns : latest_ns;
+    search->deadline_ns = deadline_ns;
+    search->cpu_end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + search_max_ns;
     search->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (search->pass != NULL && search->pass->begun_ns + pass_max_age_ns < now_ns) {
         free_pass(search->pass);
