@@ -112,7 +112,8 @@ for name, own in ("theirs", False), ("stuck", True):
         report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 0},
             "threads": [{"tid": 1, "name": "bugpack-minimal", **still},
                 *({"tid": i, "name": "bugpack-worker", "own": own, **still} for i in (2, 3))]}))
-        report.writestr("threads.json", json.dumps({"pid": 1, "threads": [{"tid": 1, "state": "sleeping"},
+        report.writestr("threads.json", json.dumps({"pid": 1, "other_ends": {"searched_processes": 12,
+            "denied_processes": 0, "complete": own, **({} if own else {"cut": True})}, "threads": [{"tid": 1, "state": "sleeping"},
             {"tid": 2, "state": "uninterruptible sleep"}, {"tid": 3, "state": "sleeping", "syscall": {"name": "write"},
                 "waits_for": {"kind": "pipe", "fd": 3, "other_end": [{"pid": 9, "name": "cat", "fd": 0}]}}]}))'
 run show --json own.zip
@@ -129,6 +130,9 @@ holds '.findings | map(.id) | (contains(["uninterruptible"]) or contains(["pipe-
     wrong "it finds $(jq -c .findings out)"
 run show stuck.zip
 grep -q '^ *0.0 %  *1 bugpack-minimal' out || wrong "a host is not ranked: $(cat out)"
+grep -q 'are not all known' out && wrong "a search that was complete is called short: $(cat out)"
+run show theirs.zip
+grep -q 'are not all known: 12 processes were' out || wrong "a search that was cut is not told: $(cat out)"
 rm own.zip theirs.zip stuck.zip
 
 fact 'the title is what happened: a status is no crash, and the last sign of life no death'

@@ -129,6 +129,7 @@ void bp_fd_search_add(const void *more, bp_json *json) {
         bp_json_add_uint(json, "searched_processes", search->process_count);
         bp_json_add_uint(json, "denied_processes", search->denied_count);
         bp_json_add_bool(json, "complete", !search->is_cut && search->denied_count == 0);
+        bp_model_add_flag(json, "cut", search->is_cut);
         bp_json_object_end(json);
     }
 }

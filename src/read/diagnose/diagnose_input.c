@@ -66,22 +66,17 @@ static void add_unread(const bp_json_tree *file, unread_input *input) {
     input->first = input->first == NULL && bytes > 0 ? socket : input->first;
 }
 
-/* True if there was no time to look in all processes for one that has the same socket. */
-static bool was_search_cut(const bp_evidence *evidence) {
-    const bp_json_tree *search = bp_json_tree_object(evidence->files_rest, "other_ends");
-    return search != NULL && !bp_json_tree_is_true(search, "complete") &&
-           bp_json_tree_uint_or(search, "denied_processes", 0) == 0;
-}
-
 /* No thread ran in the window, so what could be read at its beginning still can be at its end. */
 void bp_diagnose_input_not_read(bp_evidence *evidence) {
     const bp_thread *sleeper = NULL;
+    const bp_json_tree *search = bp_json_tree_object(evidence->files_rest, "other_ends");
     unread_input input = {.listener = NULL};
     for (size_t i = 0; i < evidence->files.count; i++) {
         add_unread(evidence->files.rows[i], &input);
     }
     if ((input.connection_count == 0 && input.byte_count == 0) ||
-        evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || was_search_cut(evidence)) {
+        evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || bp_json_tree_is_true(search, "cut")) {
+        /* Or not all processes were looked at for the same socket. */
         return;
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {

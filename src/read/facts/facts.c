@@ -337,6 +337,9 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     }
     make_process(maker, &reader->evidence);
     make_threads(maker, &reader->evidence);
+    const bp_json_tree *search = bp_json_tree_object(reader->evidence.waits, "other_ends");
+    bp_json_make_uint(maker, "_searched", bp_json_tree_is_true(search, "cut"),
+                      bp_json_tree_uint_or(search, "searched_processes", 0));
     make_profile(maker, &reader->profile, manifest);
     bp_json_make_object(maker, "_first_process");
     make_member_of_group(maker, reader);

@@ -41,6 +41,11 @@ static const bp_section_line threads[] = {
              "{[<br><code>{frames}</code>]}</td></tr>"},
     {.list = "_idle_threads", .screen = "         {text}", .indent = 9, .page = "<p>{text}.</p>"},
     {.screen = "and {_other_threads:u} more", .page = "<p>And {_other_threads:u} more.</p>"},
+    {.screen = "other ends of pipes and sockets are not all known: {_searched:u} processes were "
+               "searched before the time was up",
+     .indent = 3,
+     .page = "<p>Other ends of pipes and sockets are not all known: {_searched:u} processes were "
+             "searched before the time was up.</p>"},
     {.list = "_own_threads", .screen = THREAD_ON_SCREEN, .when = BP_IF_ALL, .indent = 28},
     {.screen = "and {_own_count:u} of bugpack itself",
      .when = BP_UNLESS_ALL,
