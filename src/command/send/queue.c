@@ -21,6 +21,9 @@
 
 enum { state_max_bytes = 16 * 1024, us_per_sec = 1000000 };
 
+/* Others change something meanwhile, at most for as long as it takes to copy a report. */
+static const uint64_t change_wait_ns = 60 * BP_NS_PER_SEC, change_pause_ns = 10 * BP_NS_PER_MS;
+
 static const char state_name[] = "state.json", extension[] = ".zip", state_extension[] = ".json";
 
 static bugpack_status fail(const bp_send_queue *queue, const char *destination, const char *what,
@@ -60,15 +63,35 @@ void bp_send_queue_close(bp_send_queue *queue) {
     queue->fd = queue->lock_fd = -1;
 }
 
+static int open_lock(const bp_send_queue *queue, const char *name) {
+    return openat(queue->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 bugpack_status bp_send_queue_lock(bp_send_queue *queue, bool *ret_is_locked, bugpack_error *error) {
     if (queue->lock_fd < 0) {
-        queue->lock_fd =
-            openat(queue->fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        queue->lock_fd = open_lock(queue, ".lock");
     }
     *ret_is_locked = queue->lock_fd >= 0 && flock(queue->lock_fd, LOCK_EX | LOCK_NB) == 0;
     return *ret_is_locked || (queue->lock_fd >= 0 && errno == EWOULDBLOCK)
                ? BUGPACK_OK
                : fail(queue, "", "lock", error);
+}
+
+/* Becomes the one that changes what is in the queue, until `ret_fd` is closed. The sender's lock is
+ * another, which it holds for as long as a server takes. */
+static bugpack_status lock_changes(const bp_send_queue *queue, int *ret_fd, bugpack_error *error) {
+    uint64_t end_ns = bp_clock_monotonic_ns() + change_wait_ns;
+    *ret_fd = open_lock(queue, ".changes");
+    while (*ret_fd < 0 || flock(*ret_fd, LOCK_EX | LOCK_NB) != 0) {
+        uint64_t now_ns = bp_clock_monotonic_ns();
+        if (*ret_fd < 0 || errno != EWOULDBLOCK || now_ns >= end_ns) {
+            bugpack_status status = fail(queue, "", "lock what changes", error);
+            bp_file_close(*ret_fd);
+            return status;
+        }
+        bp_clock_sleep_until(now_ns + change_pause_ns);
+    }
+    return BUGPACK_OK;
 }
 
 /* A destination's directory; -1 with errno. */
@@ -134,8 +157,8 @@ static void name_state(const char *item, char out[300]) {
     (void)snprintf(out, 300, "%s%s", item, state_extension);
 }
 
-bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *destination,
-                                       const bp_send_item *item, bugpack_error *error) {
+static bugpack_status save_item(const bp_send_queue *queue, const char *destination,
+                                const bp_send_item *item, bugpack_error *error) {
     char name[300];
     bp_json json;
     bp_buffer text;
@@ -210,6 +233,22 @@ static bool read_item(int dir_fd, const char *name, bp_send_item *item) {
     return true;
 }
 
+bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *destination,
+                                       bp_send_item *item, bugpack_error *error) {
+    bp_send_item known;
+    int lock_fd;
+    bugpack_status status = lock_changes(queue, &lock_fd, error);
+    if (status == BUGPACK_OK) {
+        int dir_fd = open_destination(queue, destination);
+        bool is_there = dir_fd >= 0 && read_item(dir_fd, item->name, &known);
+        item->has_consent = item->has_consent || (is_there && known.has_consent);
+        status = save_item(queue, destination, item, error);
+        bp_file_close(dir_fd);
+        bp_file_close(lock_fd);
+    }
+    return status;
+}
+
 static int compare_items(const void *one, const void *other) {
     const bp_send_item *a = one, *b = other;
     if (a->queued_us != b->queued_us) {
@@ -262,16 +301,24 @@ bugpack_status bp_send_queue_list(const bp_send_queue *queue, const char *destin
 bugpack_status bp_send_queue_remove(const bp_send_queue *queue, const char *destination,
                                     const bp_send_item *item, bugpack_error *error) {
     char state[300];
-    int dir_fd = open_destination(queue, destination);
+    int lock_fd, dir_fd;
+    bugpack_status status = lock_changes(queue, &lock_fd, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
     name_state(item->name, state);
+    dir_fd = open_destination(queue, destination);
     /* An interruption in between leaves the state, which is no report. */
     bool is_removed = dir_fd >= 0 && unlinkat(dir_fd, item->name, 0) == 0;
-    bugpack_status status = is_removed ? BUGPACK_OK : fail(queue, destination, "remove", error);
+    if (!is_removed) {
+        status = fail(queue, destination, "remove", error);
+    }
     if (is_removed) {
         (void)unlinkat(dir_fd, state, 0);
         (void)fsync(dir_fd);
     }
     bp_file_close(dir_fd);
+    bp_file_close(lock_fd);
     return status;
 }
 
@@ -334,7 +381,7 @@ static bugpack_status add_consent(const bp_send_queue *queue, const char *destin
                          queue->path, destination, item->name);
     } else if (has_consent && !item->has_consent) {
         item->has_consent = true;
-        status = bp_send_queue_save_item(queue, destination, item, error);
+        status = save_item(queue, destination, item, error);
     }
     bp_file_close(fd);
     bp_file_close(dir_fd);
@@ -372,9 +419,14 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
     bp_send_item *items = NULL, *found = NULL;
     bp_send_item item = {.queued_us = bp_clock_wall_ns() / 1000, .has_consent = has_consent};
     size_t count = 0;
-    bugpack_status status = bp_send_queue_list(queue, destination, &items, &count, error);
+    int lock_fd;
+    bugpack_status status = lock_changes(queue, &lock_fd, error);
     if (status != BUGPACK_OK) {
         return status;
+    }
+    status = bp_send_queue_list(queue, destination, &items, &count, error);
+    if (status != BUGPACK_OK) {
+        goto out;
     }
     for (size_t i = 0; i < count && found == NULL; i++) {
         found = strncmp(items[i].name, report->id, BP_ID_BYTES - 1) == 0 ? &items[i] : NULL;
@@ -390,11 +442,12 @@ bugpack_status bp_send_queue_add(const bp_send_queue *queue, const bp_send_setti
     (void)snprintf(item.name, sizeof item.name, "%s-%s", report->id, report->name);
     /* Before the report is there to be looked at, and instead of what an earlier one has left. */
     (void)mkdirat(queue->fd, destination, 0700);
-    status = bp_send_queue_save_item(queue, destination, &item, error);
+    status = save_item(queue, destination, &item, error);
     if (status == BUGPACK_OK) {
         status = make_item(queue, destination, path, report, item.name, error);
     }
 out:
     free(items);
+    bp_file_close(lock_fd);
     return status;
 }

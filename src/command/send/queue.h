@@ -63,9 +63,10 @@ bugpack_status bp_send_queue_list(const bp_send_queue *queue, const char *destin
 void bp_send_queue_load(const bp_send_queue *queue, const char *destination,
                         bp_send_state *ret_state);
 
-/* Replace what is known, in one step. */
+/* Replace what is known, in one step. The item gets the consent that was given since it was listed.
+ */
 bugpack_status bp_send_queue_save_item(const bp_send_queue *queue, const char *destination,
-                                       const bp_send_item *item, bugpack_error *error);
+                                       bp_send_item *item, bugpack_error *error);
 bugpack_status bp_send_queue_save(const bp_send_queue *queue, const char *destination,
                                   const bp_send_state *state, bugpack_error *error);
 

@@ -4,6 +4,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -190,9 +191,28 @@ Test(send_deliver, blames_a_report_that_is_short_or_none_and_not_its_destination
 static ino_t synced[16];
 static size_t synced_count;
 
+/* What another does at the first sync of a change, in a thread: locks of files are between openings
+ * of them, as those of processes. */
+static void (*other)(void);
+static pthread_t other_thread;
+
+static void *act(void *context) {
+    void (*call)(void);
+    memcpy(&call, &context, sizeof call);
+    call();
+    return NULL;
+}
+
 /* Replaces the system's, and notes what is synced. */
 int fsync(int fd) {
     struct stat info;
+    if (other != NULL) {
+        void *call;
+        memcpy(&call, &other, sizeof call);
+        other = NULL;
+        cr_assert(eq(int, pthread_create(&other_thread, NULL, act, call), 0));
+        (void)usleep(300000); /* enough, unless it waits for us */
+    }
     if (fstat(fd, &info) == 0 && synced_count < sizeof synced / sizeof synced[0]) {
         synced[synced_count++] = info.st_ino;
     }
@@ -215,4 +235,88 @@ Test(send_queue, syncs_the_directories_above_one_that_is_new) {
         }
     }
     cr_assert(eq(sz, synced_count, 0));
+}
+
+static const bp_send_settings settings = {.max_count = 100, .max_bytes = UINT64_MAX};
+
+/* Adds the report of one id under a name. */
+static void add(const char *name, bool has_consent) {
+    char file[300];
+    bp_send_queue queue;
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    bp_send_report report = {.bytes = 4, .id = "0123456789abcdef0123456789abcdef"};
+    (void)snprintf(report.name, sizeof report.name, "%s", name);
+    (void)snprintf(file, sizeof file, "%s/file", dir.path);
+    report.fd = open(file, O_RDONLY | O_CLOEXEC);
+    cr_assert(eq(int, bp_send_queue_open(dir.path, &queue, &error), BUGPACK_OK));
+    cr_assert(eq(int, bp_send_queue_add(&queue, &settings, "d", file, &report, has_consent, &error),
+                 BUGPACK_OK),
+              "%s", error.message);
+    bp_send_queue_close(&queue);
+    (void)close(report.fd);
+}
+
+/* The one report of the queue. */
+static bp_send_item only_item(void) {
+    bp_send_queue queue;
+    bp_send_item *items = NULL;
+    size_t count = 0;
+    cr_assert(eq(int, bp_send_queue_open(dir.path, &queue, &failure), BUGPACK_OK));
+    cr_assert(eq(int, bp_send_queue_list(&queue, "d", &items, &count, &failure), BUGPACK_OK));
+    cr_assert(eq(sz, count, 1));
+    bp_send_item item = items[0];
+    free(items);
+    bp_send_queue_close(&queue);
+    return item;
+}
+
+/* As a sender notes that the report has not arrived. */
+static void save_attempt(bp_send_item item) {
+    bp_send_queue queue;
+    item.attempt_count++;
+    cr_assert(eq(int, bp_send_queue_open(dir.path, &queue, &failure), BUGPACK_OK));
+    cr_assert(eq(int, bp_send_queue_save_item(&queue, "d", &item, &failure), BUGPACK_OK));
+    bp_send_queue_close(&queue);
+}
+
+static void add_again(void) {
+    add("again.zip", false);
+}
+
+static void note_attempt(void) {
+    save_attempt(only_item());
+}
+
+static void make_file(void) {
+    cr_assert(temp_dir_write(&dir, "file", "text", 4));
+}
+
+Test(send_queue, has_a_report_once_that_two_processes_add) {
+    make_file();
+    other = add_again;
+    add("once.zip", true);
+    cr_assert(eq(int, pthread_join(other_thread, NULL), 0));
+    cr_assert(only_item().has_consent);
+}
+
+Test(send_queue, keeps_the_consent_that_comes_while_a_sender_tries) {
+    make_file();
+    add("one.zip", false);
+    bp_send_item listed = only_item();
+    add("one.zip", true);
+    save_attempt(listed);
+    bp_send_item item = only_item();
+    cr_assert(item.has_consent);
+    cr_assert(eq(u64, item.attempt_count, 1));
+}
+
+Test(send_queue, keeps_the_attempt_that_is_noted_while_consent_comes) {
+    make_file();
+    add("one.zip", false);
+    other = note_attempt;
+    add("one.zip", true);
+    cr_assert(eq(int, pthread_join(other_thread, NULL), 0));
+    bp_send_item item = only_item();
+    cr_assert(item.has_consent);
+    cr_assert(eq(u64, item.attempt_count, 1));
 }
