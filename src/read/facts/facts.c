@@ -162,9 +162,9 @@ static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     bp_json_make_end(maker);
 }
 
-static void make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
+static void make_threads(bp_json_maker *maker, const bp_evidence *evidence, size_t most_count) {
     bp_json_make_array(maker, "busiest_threads");
-    for (size_t i = 0; i < evidence->busiest_count; i++) {
+    for (size_t i = 0; i < evidence->busiest_count && i < most_count; i++) {
         char frames[BP_FRAME_LIST_BYTES] = "";
         if (evidence->busiest[i]->stack != NULL) {
             bp_frames_print(evidence->busiest[i]->stack, evidence->finder, NULL, frames);
@@ -310,8 +310,10 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
                       reader->other_message_count);
 }
 
-/* What the first process and each further one have. */
-static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader) {
+/* What the first process and each further one have; for a line of an index without their threads.
+ */
+static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader,
+                                 bool is_brief) {
     const bp_evidence *evidence = &reader->evidence;
     char name[64], key[BP_REPORT_KEY_BYTES];
     bool is_named = evidence->process == NULL && evidence->folder[0] == '\0';
@@ -324,11 +326,13 @@ static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *
     bp_make_title(maker, evidence->process);
     make_use(maker, evidence);
     bp_json_make_flag(maker, "_is_interesting", reader->is_interesting);
-    bp_make_threads(maker, evidence);
+    if (!is_brief) {
+        bp_make_threads(maker, evidence);
+    }
 }
 
 static void make_first_process(bp_json_maker *maker, const bp_process_reader *reader,
-                               const char *report_path) {
+                               const char *report_path, bool is_brief) {
     const bp_json_tree *manifest = reader->evidence.manifest;
     bp_json_make_uint(maker, "schema", true, BP_SCHEMA_NUMBER);
     make_report(maker, reader, report_path);
@@ -336,28 +340,32 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
         make_unsearched(maker, manifest);
     }
     make_process(maker, &reader->evidence);
-    make_threads(maker, &reader->evidence);
+    make_threads(maker, &reader->evidence, is_brief ? 1 : SIZE_MAX);
     const bp_json_tree *search = bp_json_tree_object(reader->evidence.waits, "other_ends");
     bp_json_make_uint(maker, "_searched", bp_json_tree_is_true(search, "cut"),
                       bp_json_tree_uint_or(search, "searched_processes", 0));
-    make_profile(maker, &reader->profile, manifest);
     bp_json_make_object(maker, "_first_process");
-    make_member_of_group(maker, reader);
+    make_member_of_group(maker, reader, is_brief);
     bp_json_make_end(maker);
+    make_heap(maker, &reader->evidence);
+    make_triggers(maker, manifest);
+    if (is_brief) {
+        return;
+    }
+    make_profile(maker, &reader->profile, manifest);
     bp_make_end_of_process(maker, &reader->evidence);
     if (reader->machine != NULL) {
         bp_make_machine(maker, reader->machine, reader->evidence.system);
     }
-    make_heap(maker, &reader->evidence);
-    make_triggers(maker, manifest);
     make_log(maker, reader);
     make_traffic(maker, reader);
 }
 
-static void make_further_process(bp_json_maker *maker, const bp_process_reader *reader) {
+static void make_further_process(bp_json_maker *maker, const bp_process_reader *reader,
+                                 bool is_brief) {
     bp_json_make_object(maker, NULL);
     bp_json_make_text(maker, "folder", reader->evidence.folder);
-    make_member_of_group(maker, reader);
+    make_member_of_group(maker, reader, is_brief);
     make_profile(maker, &reader->profile, NULL);
     bp_json_make_end(maker);
 }
@@ -391,9 +399,9 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
     bugpack_status status = bp_process_read(process, is_brief, error);
     if (process == &facts->first) {
         bp_sign_trigger(&process->evidence, &facts->signature);
-        make_first_process(&reader->maker, process, facts->path);
+        make_first_process(&reader->maker, process, facts->path, is_brief);
     } else {
-        make_further_process(&reader->maker, process);
+        make_further_process(&reader->maker, process, is_brief);
     }
     bp_deadlocks_add(&reader->deadlocks, &process->evidence);
     bp_database_add(&reader->database, &process->evidence);
