@@ -209,7 +209,7 @@ typedef struct look {
     end_record end;
     bp_directory directory;
     const bp_directory_entry **order; /* of its entries */
-    unsigned char local[BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX];
+    unsigned char local[]; /* the header of an entry */
 } look;
 
 void bp_directory_release(bp_directory *directory) {
@@ -403,13 +403,11 @@ static bugpack_status check_names(look *state) {
 
 bugpack_status bp_directory_read(int fd, const char *path, bp_directory *ret_directory,
                                  bugpack_error *error) {
-    look *state = calloc(1, sizeof *state);
+    look *state = malloc(sizeof *state + BP_ZIP_LOCAL_BYTES + 2 * UINT16_MAX);
     if (state == NULL) {
         return bp_fail_memory(error, "read a zip");
     }
-    state->fd = fd;
-    state->path = path;
-    state->error = error;
+    *state = (look){.fd = fd, .path = path, .error = error};
     bugpack_status (*const steps[])(look *) = {read_directory, read_entries, check_places,
                                                check_names};
     bugpack_status status = BUGPACK_OK;
