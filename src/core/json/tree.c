@@ -19,7 +19,8 @@ char *bp_json_tree_copy(const bp_json_token *token) {
 
 bool bp_json_tree_is_small(const bp_json_token *number, uint64_t *ret_value) {
     enum { exact_digits = 15 };
-    return number->byte_count <= exact_digits && bp_json_token_uint(number, ret_value);
+    return number->text[0] <= '9' && number->text[0] >= '0' && number->byte_count <= exact_digits &&
+           bp_json_token_uint(number, ret_value);
 }
 
 bp_json_tree *bp_json_tree_scalar(const bp_json_token *token) {
