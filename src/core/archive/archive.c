@@ -12,7 +12,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <zip.h>
 #include <zlib.h>
@@ -21,6 +20,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/fd_mark.h"
+#include "base/file.h"
 #include "base/pages.h"
 #include "base/status.h"
 #include "base/temp_file.h"
@@ -384,25 +384,15 @@ static zip_int64_t fail_call(bp_archive *archive, bugpack_status status, int sys
     return -1;
 }
 
-/* All of it, whatever signals arrive. */
-static zip_int64_t write_zip(bp_archive *archive, const char *bytes, uint64_t byte_count) {
-    uint64_t left = byte_count;
-    while (left > 0) {
-        ssize_t count = -1;
-        errno = EBADF; /* the host may have closed it */
-        if (bp_fd_is_ours(archive->target.fd, archive->mark)) {
-            count = pwrite(archive->target.fd, bytes, (size_t)left, (off_t)archive->at);
-        }
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return fail_call(archive, BUGPACK_ERR_IO, count == 0 ? ENOSPC : errno);
-        }
-        bytes += count;
-        left -= (uint64_t)count;
-        archive->at += (uint64_t)count;
+static zip_int64_t write_zip(bp_archive *archive, const void *bytes, uint64_t byte_count) {
+    int result = EBADF; /* the host may have closed it */
+    if (bp_fd_is_ours(archive->target.fd, archive->mark)) {
+        result = bp_file_write_range(archive->target.fd, bytes, (size_t)byte_count, archive->at);
     }
+    if (result != 0) {
+        return fail_call(archive, BUGPACK_ERR_IO, result);
+    }
+    archive->at += byte_count;
     archive->size = archive->at > archive->size ? archive->at : archive->size;
     return (zip_int64_t)byte_count;
 }

@@ -249,6 +249,19 @@ bugpack_status bp_file_read_fd(int fd, const char *name, bp_buffer *out, bugpack
     }
 }
 
+int bp_file_write_range(int fd, const void *bytes, size_t byte_count, uint64_t offset) {
+    size_t done = 0;
+    while (done < byte_count) {
+        ssize_t count =
+            pwrite(fd, (const char *)bytes + done, byte_count - done, (off_t)(offset + done));
+        if (count == 0 || (count < 0 && errno != EINTR)) {
+            return count == 0 ? ENOSPC : errno;
+        }
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return 0;
+}
+
 int bp_file_write_all(int fd, const void *bytes, size_t byte_count) {
     const char *next = bytes;
     while (byte_count > 0) {

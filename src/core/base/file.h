@@ -72,6 +72,8 @@ bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bug
 
 /* Writes all of it, whatever signals come: 0, or an errno; ENOSPC where nothing more was taken. */
 int bp_file_write_all(int fd, const void *bytes, size_t byte_count);
+/* The same at `offset`. */
+int bp_file_write_range(int fd, const void *bytes, size_t byte_count, uint64_t offset);
 
 /* Closes a descriptor, unless it is -1, and leaves errno alone. */
 void bp_file_close(int fd);

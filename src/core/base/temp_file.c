@@ -56,29 +56,22 @@ bool bp_temp_file_is_lost(const bp_temp_file *temp_file) {
 /* All of it at `offset`, whatever signals arrive; a failure sticks. */
 static bugpack_status write_at(bp_temp_file *temp_file, uint64_t offset, const char *bytes,
                                size_t byte_count) {
-    bugpack_status cancelled =
-        byte_count > 0 ? bp_cancel_check(temp_file->token, NULL) : BUGPACK_OK;
-    if (cancelled != BUGPACK_OK) {
-        return temp_file->status = cancelled;
+    if (byte_count == 0) {
+        return BUGPACK_OK;
     }
-    while (byte_count > 0) {
-        ssize_t count = -1;
-        errno = EBADF;
-        if (bp_fd_is_ours(temp_file->fd, temp_file->mark)) {
-            count = pwrite(temp_file->fd, bytes, byte_count, (off_t)offset);
-        }
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            temp_file->system_errno = count == 0 ? ENOSPC : errno;
-            return temp_file->status = BUGPACK_ERR_IO;
-        }
-        bytes += count;
-        byte_count -= (size_t)count;
-        offset += (uint64_t)count;
+    temp_file->status = bp_cancel_check(temp_file->token, NULL);
+    if (temp_file->status != BUGPACK_OK) {
+        return temp_file->status;
     }
-    return BUGPACK_OK;
+    int result = EBADF;
+    if (bp_fd_is_ours(temp_file->fd, temp_file->mark)) {
+        result = bp_file_write_range(temp_file->fd, bytes, byte_count, offset);
+    }
+    if (result != 0) {
+        temp_file->system_errno = result;
+        temp_file->status = BUGPACK_ERR_IO;
+    }
+    return temp_file->status;
 }
 
 static bugpack_status write_pending(bp_temp_file *temp_file) {
