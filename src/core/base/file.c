@@ -347,24 +347,6 @@ static bugpack_status find_size(int fd, const char *name, uint64_t *ret_size,
     return BUGPACK_OK;
 }
 
-/* Where the first line after `at` begins; `size` where none does before the end. -1 with errno. */
-static int64_t find_next_line(int fd, uint64_t at, uint64_t size) {
-    char bytes[piece_bytes];
-    while (at < size) {
-        size_t wanted = size - at < sizeof bytes ? (size_t)(size - at) : sizeof bytes;
-        int64_t count = bp_file_read_range(fd, bytes, wanted, at);
-        if (count < 0) {
-            return -1;
-        }
-        const char *newline = memchr(bytes, '\n', (size_t)count);
-        if (newline != NULL) {
-            return (int64_t)(at + (uint64_t)(newline + 1 - bytes));
-        }
-        at = count > 0 ? at + (uint64_t)count : size;
-    }
-    return (int64_t)size;
-}
-
 /* How many bytes after a cut inside a line are dropped, so that no character is cut. -1 with errno.
  */
 static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
@@ -380,58 +362,62 @@ static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
     return (uint64_t)skip < size - at ? skip : 1;
 }
 
-/*
- * Moves `*at`, which is one byte before the first that may be kept, to the first line that begins
- * after it; where there is none, inside the one line that is over the limit.
- */
-static bugpack_status skip_partial_line(int fd, const char *name, uint64_t size, uint64_t *at,
-                                        bool *ret_inside_line, bugpack_error *error) {
-    int64_t line = find_next_line(fd, *at, size);
-    int64_t skip = 0;
-    if (line == (int64_t)size) {
-        skip = count_cut_character(fd, *at, size);
-    }
-    if (line < 0 || skip < 0) {
-        return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
-    }
-    *ret_inside_line = skip > 0;
-    *at = skip > 0 ? *at + (uint64_t)skip : (uint64_t)line;
-    return BUGPACK_OK;
-}
-
-bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_sink *sink,
-                                 void *context, bp_file_tail *ret_tail, bugpack_error *error) {
+/* Gives what is from `at` on to the sink; or with `drops_line` from the first line on that begins
+ * behind it. */
+static bugpack_status give(int fd, const char *name, uint64_t at, bool drops_line, bp_sink *sink,
+                           void *context, bp_file_tail *tail, bugpack_error *error) {
     char bytes[piece_bytes];
-    bp_file_tail tail = {.original_bytes = 0};
-    uint64_t at = 0;
-    if (limit_bytes == 0) {
-        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot read \"%s\": a limit of 0 bytes", name);
-    }
-    bugpack_status status = find_size(fd, name, &tail.original_bytes, error);
-    if (status == BUGPACK_OK && tail.original_bytes > limit_bytes) {
-        /* One byte more, so that a cut which falls on a line's start loses nothing. */
-        at = tail.original_bytes - limit_bytes - 1;
-        status =
-            skip_partial_line(fd, name, tail.original_bytes, &at, &tail.cut_inside_line, error);
-    }
-    tail.skipped_bytes = at;
-    while (status == BUGPACK_OK && at < tail.original_bytes) {
-        uint64_t left = tail.original_bytes - at;
+    tail->skipped_bytes = at;
+    while (at < tail->original_bytes) {
+        uint64_t left = tail->original_bytes - at;
         int64_t count =
             bp_file_read_range(fd, bytes, left < sizeof bytes ? (size_t)left : sizeof bytes, at);
         if (count < 0) {
             return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
         }
         if (count == 0) {
-            tail.original_bytes = at; /* it shrank meanwhile */
+            tail->original_bytes = at; /* it shrank meanwhile */
             break;
         }
-        status = sink(context, bytes, (size_t)count);
+        const char *from = bytes, *end = bytes + count;
+        at += (uint64_t)count;
+        if (drops_line) {
+            const char *newline = memchr(bytes, '\n', (size_t)count);
+            from = newline != NULL ? newline + 1 : end;
+            drops_line = newline == NULL;
+            tail->skipped_bytes = at - (uint64_t)(end - from);
+        }
+        bugpack_status status = from < end ? sink(context, from, (size_t)(end - from)) : BUGPACK_OK;
         if (status != BUGPACK_OK) {
             return bp_fail(error, status, "cannot keep \"%s\": %s", name,
                            bugpack_status_name(status));
         }
-        at += (uint64_t)count;
+    }
+    return BUGPACK_OK;
+}
+
+bugpack_status bp_file_read_tail(int fd, const char *name, uint64_t limit_bytes, bp_sink *sink,
+                                 void *context, bp_file_tail *ret_tail, bugpack_error *error) {
+    bp_file_tail tail = {.original_bytes = 0};
+    if (limit_bytes == 0) {
+        return bp_fail(error, BUGPACK_ERR_INVALID, "cannot read \"%s\": a limit of 0 bytes", name);
+    }
+    bugpack_status status = find_size(fd, name, &tail.original_bytes, error);
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    bool is_cut = tail.original_bytes > limit_bytes;
+    /* One byte more, so that a cut which falls on a line's start loses nothing. */
+    uint64_t at = is_cut ? tail.original_bytes - limit_bytes - 1 : 0;
+    status = give(fd, name, at, is_cut, sink, context, &tail, error);
+    bool is_one_line = is_cut && tail.skipped_bytes == tail.original_bytes;
+    if (status == BUGPACK_OK && is_one_line && tail.original_bytes > at + 1) {
+        int64_t skip = count_cut_character(fd, at, tail.original_bytes);
+        if (skip < 0) {
+            return bp_fail_errno(error, errno, "cannot read \"%s\"", name);
+        }
+        tail.cut_inside_line = true;
+        status = give(fd, name, at + (uint64_t)skip, false, sink, context, &tail, error);
     }
     if (status == BUGPACK_OK) {
         *ret_tail = tail;
