@@ -28,23 +28,20 @@ uint64_t bp_clock_wall_ns(void) {
     return bp_clock_read_ns(CLOCK_REALTIME);
 }
 
-/* As of the last tick, or now where the system has no such clock. */
-static uint64_t read_tick(bool is_wall) {
-#ifdef CLOCK_REALTIME_COARSE
-    uint64_t tick_ns = bp_clock_read_ns(is_wall ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE);
-    if (tick_ns != 0) {
-        return tick_ns;
-    }
-#endif
-    return is_wall ? bp_clock_wall_ns() : bp_clock_monotonic_ns();
-}
-
 uint64_t bp_clock_monotonic_tick_ns(void) {
-    return read_tick(false);
+#ifdef CLOCK_MONOTONIC_COARSE
+    return bp_clock_read_ns(CLOCK_MONOTONIC_COARSE);
+#else
+    return bp_clock_monotonic_ns();
+#endif
 }
 
 uint64_t bp_clock_wall_tick_ns(void) {
-    return read_tick(true);
+#ifdef CLOCK_REALTIME_COARSE
+    return bp_clock_read_ns(CLOCK_REALTIME_COARSE);
+#else
+    return bp_clock_wall_ns();
+#endif
 }
 
 bp_instant bp_clock_now(void) {
