@@ -1,15 +1,11 @@
 #include "base/id.h"
 
 #include <string.h>
+#include <sys/random.h> /* where macOS declares getentropy */
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#if defined(__has_include)
-#if __has_include(<sys/random.h>)
-#include <sys/random.h> /* where macOS declares getentropy */
-#endif
-#endif
 
 bool bp_random_bytes(void *out, size_t byte_count) {
     return getentropy(out, byte_count) == 0;
