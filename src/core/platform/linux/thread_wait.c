@@ -70,35 +70,25 @@ static const char *call_name(bp_syscall_arch arch, const bp_thread_syscall *sysc
 
 /* NULL for a call that waits on no descriptor. */
 static const fd_call *find_fd_call(bp_syscall_arch arch, const bp_thread_syscall *syscall) {
-    static const fd_call calls[] = {{"read", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"readv", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"preadv2", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"write", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"writev", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"pwritev2", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"recvfrom", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"recvmsg", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"recvmmsg", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"sendto", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"sendmsg", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"sendmmsg", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"accept", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"accept4", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"connect", FIRST_ARGUMENT, UNKNOWN, 0},
-                                    {"poll", POLL, NUMBER, 2},
-                                    {"ppoll", POLL, POINTER, 2},
-                                    {"select", SELECT, POINTER, 4},
-                                    {"pselect6", SELECT, POINTER, 4},
-                                    {"epoll_wait", EPOLL, NUMBER, 3},
-                                    {"epoll_pwait", EPOLL, NUMBER, 3},
-                                    {"epoll_pwait2", EPOLL, POINTER, 3}};
+    static const char *const of_first[] = {
+        "read",     "readv",  "preadv2", "write",    "writev", "pwritev2", "recvfrom", "recvmsg",
+        "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4",  "connect",  NULL};
+    static const fd_call first = {.form = FIRST_ARGUMENT};
+    static const fd_call calls[] = {
+        {"poll", POLL, NUMBER, 2},          {"ppoll", POLL, POINTER, 2},
+        {"select", SELECT, POINTER, 4},     {"pselect6", SELECT, POINTER, 4},
+        {"epoll_wait", EPOLL, NUMBER, 3},   {"epoll_pwait", EPOLL, NUMBER, 3},
+        {"epoll_pwait2", EPOLL, POINTER, 3}};
     const char *name = call_name(arch, syscall);
-    for (size_t i = 0; name != NULL && i < sizeof calls / sizeof calls[0]; i++) {
+    if (name == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (strcmp(name, calls[i].name) == 0) {
             return &calls[i];
         }
     }
-    return NULL;
+    return bp_array_has_text(of_first, name) ? &first : NULL;
 }
 
 /* Takes a descriptor, once; false where there is no room. */
@@ -208,9 +198,9 @@ bool bp_unix_connect_find(bp_syscall_arch arch, const bp_thread_syscall *syscall
         uint16_t family;
         char path[BP_UNIX_NAME_BYTES];
     } address = {.family = 0};
-    const fd_call *found = find_fd_call(arch, syscall);
+    const char *name = call_name(arch, syscall);
     uint32_t bytes = (uint32_t)syscall->arguments[2];
-    if (found == NULL || strcmp(found->name, "connect") != 0 || bytes <= family_bytes ||
+    if (name == NULL || strcmp(name, "connect") != 0 || bytes <= family_bytes ||
         bytes >= family_bytes + BP_UNIX_NAME_BYTES ||
         !read(context, syscall->arguments[1], &address, bytes) || address.family != family_unix) {
         return false;
