@@ -80,7 +80,7 @@ static void check_tables(const char *text, size_t byte_count) {
     const char *path;
     size_t path_bytes;
     (void)bp_proc_parse_limits(text, byte_count, limits, 32);
-    if (bp_proc_find_cgroup(text, byte_count, &path, &path_bytes)) {
+    if (bp_proc_find_cgroup(text, byte_count, NULL, &path, &path_bytes)) {
         require(path >= text && path + path_bytes <= text + byte_count);
     }
 }

@@ -208,7 +208,7 @@ static bool is_in(const char *lines, size_t lines_bytes, const char *controller,
     size_t own_bytes, bytes = strlen(path);
     bytes -= bytes == 1; /* "/" */
     return lines == NULL ||
-           (bp_proc_find_controller(lines, lines_bytes, controller, &own, &own_bytes) &&
+           (bp_proc_find_cgroup(lines, lines_bytes, controller, &own, &own_bytes) &&
             own_bytes >= bytes && memcmp(own, path, bytes) == 0 &&
             (own_bytes == bytes || own[bytes] == '/'));
 }
@@ -357,7 +357,7 @@ bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_sys
     static const char *const controllers[] = {"memory", "cpu", "cpuacct", "pids"};
     const char *path;
     size_t bytes;
-    if (!bp_proc_find_cgroup(lines, lines_bytes, &path, &bytes)) {
+    if (!bp_proc_find_cgroup(lines, lines_bytes, NULL, &path, &bytes)) {
         return true;
     }
     const struct membership of = {.lines = lines,
@@ -368,8 +368,7 @@ bool bp_machine_cgroups_of_process(const char *lines, size_t lines_bytes, bp_sys
                                   .summary = summary};
     bool has_memory = of.cgroup_fd < 0 || add_cgroups(&of, path, bytes);
     for (size_t i = 0; of.cgroup_fd >= 0 && i < sizeof controllers / sizeof controllers[0]; i++) {
-        if (has_memory &&
-            bp_proc_find_controller(lines, lines_bytes, controllers[i], &path, &bytes)) {
+        if (has_memory && bp_proc_find_cgroup(lines, lines_bytes, controllers[i], &path, &bytes)) {
             has_memory = add_cgroups(&of, path, bytes);
         }
     }

@@ -42,7 +42,7 @@ static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
         bp_proc_read_at(reader->proc_fd, reader->text, BP_THREAD_TEXT_BYTES,
                         "%" PRIu64 "/task/%" PRIu64 "/cgroup", thread->tgid, thread->read.tid);
     int result = length < 0 ? errno : 0;
-    if (length > 0 && bp_proc_find_cgroup(reader->text, (size_t)length, &path, &path_bytes)) {
+    if (length > 0 && bp_proc_find_cgroup(reader->text, (size_t)length, NULL, &path, &path_bytes)) {
         thread->cgroup = bp_machine_cgroups_count(reader->cgroups, path, path_bytes);
         result = thread->cgroup == NULL ? errno : 0;
     }

@@ -39,7 +39,7 @@ static char *read_cgroup(int proc_fd, uint32_t pid) {
     const char *found;
     size_t found_bytes;
     ssize_t length = bp_proc_read_at(proc_fd, text, sizeof text, "%u/cgroup", (unsigned)pid);
-    return length > 0 && bp_proc_find_cgroup(text, (size_t)length, &found, &found_bytes)
+    return length > 0 && bp_proc_find_cgroup(text, (size_t)length, NULL, &found, &found_bytes)
                ? strndup(found, found_bytes)
                : NULL;
 }

@@ -56,7 +56,7 @@ Test(proc_limits, makes_nothing_of_a_text_without_a_header) {
 static void expect_cgroup(const char *text, const char *expected) {
     const char *path = "untouched";
     size_t path_bytes = strlen(path);
-    bool found = bp_proc_find_cgroup(text, strlen(text), &path, &path_bytes);
+    bool found = bp_proc_find_cgroup(text, strlen(text), NULL, &path, &path_bytes);
     cr_expect(eq(int, found, strcmp(expected, "untouched") != 0), "%s", text);
     char copy[64];
     (void)snprintf(copy, sizeof copy, "%.*s", (int)path_bytes, path);
@@ -80,11 +80,11 @@ Test(proc_cgroup, has_a_path_for_each_controller_of_version_1) {
     static const char *const pairs[][2] = {{"cpu", "/c"}, {"cpuacct", "/c"}, {"memory", "/m"}};
     const char *path = "untouched";
     size_t path_bytes = 0;
-    cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "pids", &path, &path_bytes)));
-    cr_expect(not(bp_proc_find_controller(text, sizeof text - 1, "cpuse", &path, &path_bytes)));
+    cr_expect(not(bp_proc_find_cgroup(text, sizeof text - 1, "pids", &path, &path_bytes)));
+    cr_expect(not(bp_proc_find_cgroup(text, sizeof text - 1, "cpuse", &path, &path_bytes)));
     cr_expect(eq(str, path, "untouched"));
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        cr_assert(bp_proc_find_controller(text, sizeof text - 1, pairs[i][0], &path, &path_bytes));
+        cr_assert(bp_proc_find_cgroup(text, sizeof text - 1, pairs[i][0], &path, &path_bytes));
         cr_expect(path_bytes == 2 && memcmp(path, pairs[i][1], 2) == 0, "%s", pairs[i][0]);
     }
 }

@@ -408,26 +408,6 @@ static bool take_cgroup(bp_proc_scan line, bp_proc_scan *ret_controllers, bp_pro
     return true;
 }
 
-bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
-                         size_t *ret_path_bytes) {
-    bp_proc_scan scan = {text, text + text_bytes};
-    bp_proc_scan line, controllers, path;
-    int best_rank = -1;
-    while (bp_proc_take_line(&scan, &line)) {
-        if (!take_cgroup(line, &controllers, &path)) {
-            continue;
-        }
-        size_t path_bytes = (size_t)(path.end - path.next);
-        int rank = cgroup_rank(controllers, path_bytes);
-        if (rank > best_rank) {
-            best_rank = rank;
-            *ret_path = path.next;
-            *ret_path_bytes = path_bytes;
-        }
-    }
-    return best_rank >= 0;
-}
-
 bool bp_proc_has_item(bp_proc_scan list, const char *item) {
     while (list.next < list.end) {
         const char *comma = memchr(list.next, ',', (size_t)(list.end - list.next));
@@ -440,18 +420,25 @@ bool bp_proc_has_item(bp_proc_scan list, const char *item) {
     return false;
 }
 
-bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *controller,
-                             const char **ret_path, size_t *ret_path_bytes) {
+bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char *controller,
+                         const char **ret_path, size_t *ret_path_bytes) {
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line, controllers, path;
+    int best_rank = -1;
     while (bp_proc_take_line(&scan, &line)) {
-        if (take_cgroup(line, &controllers, &path) && bp_proc_has_item(controllers, controller)) {
+        if (!take_cgroup(line, &controllers, &path) ||
+            (controller != NULL && !bp_proc_has_item(controllers, controller))) {
+            continue;
+        }
+        size_t path_bytes = (size_t)(path.end - path.next);
+        int rank = cgroup_rank(controllers, path_bytes);
+        if (rank > best_rank) {
+            best_rank = rank;
             *ret_path = path.next;
-            *ret_path_bytes = (size_t)(path.end - path.next);
-            return true;
+            *ret_path_bytes = path_bytes;
         }
     }
-    return false;
+    return best_rank >= 0;
 }
 
 static bool parse_map(bp_proc_scan scan, bp_proc_map *ret_map) {

@@ -106,15 +106,11 @@ size_t bp_proc_parse_limits(const char *text, size_t text_bytes, bp_resource_lim
 
 /*
  * The most specific path, as a slice of `text`: that of the unified hierarchy (v2), else systemd's,
- * else the first that is not the root.
+ * else the first that is not the root. With a controller, as "memory": that of the version 1
+ * hierarchy which has it.
  */
-bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char **ret_path,
-                         size_t *ret_path_bytes);
-
-/* The path of the version 1 hierarchy that has this controller, "memory"; false where there is
- * none. */
-bool bp_proc_find_controller(const char *text, size_t text_bytes, const char *controller,
-                             const char **ret_path, size_t *ret_path_bytes);
+bool bp_proc_find_cgroup(const char *text, size_t text_bytes, const char *controller,
+                         const char **ret_path, size_t *ret_path_bytes);
 
 /* A mapping: a line of maps. */
 typedef struct bp_proc_map {

@@ -83,7 +83,7 @@ static bool read_cgroup(const bp_task *process, bp_process_facts *facts) {
     size_t length, path_bytes;
     const char *path;
     if (!read_text(process, facts, "cgroup", "cgroup", text, &length) ||
-        !bp_proc_find_cgroup(text, length, &path, &path_bytes)) {
+        !bp_proc_find_cgroup(text, length, NULL, &path, &path_bytes)) {
         return true;
     }
     facts->cgroup = strndup(path, path_bytes);
