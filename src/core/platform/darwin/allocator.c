@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "platform/posix/allocator.h"
 
-bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error) {
+static bugpack_status read_default(bp_heap_reading *reading, bugpack_error *error) {
     malloc_statistics_t sum = {0};
     /* No zone means all of them (malloc/malloc.h). */
     malloc_zone_statistics(NULL, &sum);
@@ -17,4 +17,8 @@ bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error
     reading->state.active_bytes = sum.size_allocated;
     reading->state.mapped_bytes = sum.size_allocated;
     return BUGPACK_OK;
+}
+
+bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {
+    return bp_allocator_read_with(read_default, ret_reading, error);
 }

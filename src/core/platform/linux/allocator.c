@@ -152,7 +152,7 @@ static void read_glibc(bp_symbol *mallinfo2, bp_heap_reading *reading) {
  * The allocator in use is the one whose object defines malloc: a library that is merely loaded
  * proves nothing.
  */
-bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error) {
+static bugpack_status read_default(bp_heap_reading *reading, bugpack_error *error) {
     static const struct {
         const char *symbol;
         void (*read)(bp_symbol *symbol, bp_heap_reading *reading);
@@ -174,4 +174,8 @@ bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error
     }
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the malloc of \"%s\" tells nothing of its heap",
                    bp_symbol_file(allocate));
+}
+
+bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {
+    return bp_allocator_read_with(read_default, ret_reading, error);
 }

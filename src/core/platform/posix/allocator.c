@@ -172,12 +172,13 @@ static bool read_jemalloc(bp_heap_reading *reading) {
     return false;
 }
 
-bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {
+bugpack_status bp_allocator_read_with(bp_allocator_reader *read_default,
+                                      bp_heap_reading *ret_reading, bugpack_error *error) {
     bp_heap_reading reading = {.state = BUGPACK_HEAP_STATE_INIT};
     if (!read_jemalloc(&reading)) {
         reading.missing[0] = '\0'; /* of the jemalloc that is not in use */
         bugpack_error detail = BUGPACK_ERROR_INIT;
-        bugpack_status status = bp_allocator_read_default(&reading, &detail);
+        bugpack_status status = read_default(&reading, &detail);
         if (status != BUGPACK_OK) {
             return reading.unused[0] == '\0'
                        ? bp_fail(error, status, "%s", detail.message)

@@ -27,9 +27,12 @@ void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system
 /* A state of which only the allocator is known. */
 bugpack_heap_state bp_heap_state_of(const char *allocator);
 
-/* Reads the system's allocator, where no jemalloc is in use. `reading->state` is filled on success.
- */
-bugpack_status bp_allocator_read_default(bp_heap_reading *reading, bugpack_error *error);
+/* Reads the system's allocator. `reading->state` is filled on success. */
+typedef bugpack_status bp_allocator_reader(bp_heap_reading *reading, bugpack_error *error);
+
+/* bp_allocator_read: of a jemalloc, or where none is in use, what `read_default` reads. */
+bugpack_status bp_allocator_read_with(bp_allocator_reader *read_default,
+                                      bp_heap_reading *ret_reading, bugpack_error *error);
 
 /* Counts the arenas in the XML of malloc_info(3) of Linux, given piece by piece. Starts as zeroes.
  */
