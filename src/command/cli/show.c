@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/status.h"
 #include "cli/files.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -15,7 +16,6 @@
 #include "entries/frames.h"
 #include "entries/manifest_lines.h"
 #include "facts/facts.h"
-#include "facts/group.h"
 #include "print/fill.h"
 #include "print/sections.h"
 #include "stacks/stacks.h"
@@ -176,7 +176,7 @@ static void print_lines(const bp_section *section, const bp_json_tree *document,
         bool is_wanted = line->screen != NULL && line->when != (is_all ? BP_UNLESS_ALL : BP_IF_ALL);
         const bp_json_tree *row = line->list != NULL ? bp_json_tree_rows(facts, line->list) : facts;
         if (row != NULL && line->title != NULL) {
-            char title[96];
+            char title[160];
             (void)snprintf(title, sizeof title, "%s%s", line->title, section->note);
             (void)fputc('\n', stdout);
             (void)say(STYLE_BOLD, 0, facts, title);
@@ -202,24 +202,25 @@ static void print_unsearched(const bp_facts *facts) {
     bp_buffer_release(&names);
 }
 
-#define DIED_UNSEEN "{[{_died_unseen:!}, the last sign of life: when it died is not known]}"
+#define DIED_UNSEEN "{[{died_unseen:!}, the last sign of life: when it died is not known]}"
 
 /* What, when, where, and who asked. */
 static void print_identity(const bp_facts *facts) {
-    const bp_json_tree *report = bp_json_tree_object(facts->document, "report");
-    (void)say(STYLE_BOLD, 0, report, "{app|(no name)}{[ {version}]}: {_kind}");
-    (void)say(STYLE_PLAIN, 0, report,
-              "{_is_process:!}process    {[{process} ]}{pid:u}, started {started_at|at an unknown "
-              "time}");
-    if (!say(STYLE_PLAIN, 0, report, "triggered  {triggered_at}" DIED_UNSEEN)) {
-        (void)say(STYLE_PLAIN, 0, report, "written    {_timestamp|at an unknown time}" DIED_UNSEEN);
+    const bp_json_tree *document = facts->document;
+    (void)say(STYLE_BOLD, 0, document, "{report.app|(no name)}{[ {report.version}]}: {kind}");
+    (void)say(STYLE_PLAIN, 0, document,
+              "{is_process:!}process    {[{report.process} ]}{report.pid:u}, started "
+              "{report.started_at|at an unknown time}");
+    if (!say(STYLE_PLAIN, 0, document, "triggered  {report.triggered_at}" DIED_UNSEEN)) {
+        (void)say(STYLE_PLAIN, 0, document,
+                  "written    {timestamp|at an unknown time}" DIED_UNSEEN);
     }
-    (void)say(STYLE_PLAIN, 0, report, "machine    {machine}");
-    (void)say(STYLE_PLAIN, 0, facts->document,
+    (void)say(STYLE_PLAIN, 0, document, "machine    {report.machine}");
+    (void)say(STYLE_PLAIN, 0, document,
               "signature  {signature}{[{weak_signature:!}, which names no place]}");
     (void)say(STYLE_PLAIN, 0, facts->metadata,
               "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
-    (void)say(STYLE_PLAIN, 0, report, "says       {_description}");
+    (void)say(STYLE_PLAIN, 0, document, "says       {says}");
     BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"))) {
         print_line(STYLE_PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag),
                    bp_json_tree_value(tag));
@@ -295,19 +296,20 @@ static void print_sparkline(const bp_facts *facts, const char *title, const char
 }
 
 static void print_metrics(const bp_facts *facts) {
-    const bp_json_tree *process = bp_json_tree_object(facts->document, "process");
     const bp_json_tree *heap = bp_json_tree_object(facts->document, "heap");
+    bool has_use = bp_json_tree_is_true(facts->document, "has_use");
     bool has_heap = bp_json_tree_member(heap, "allocated_bytes") != NULL;
-    if (!bp_json_tree_is_true(process, "_has_use") && facts->first.sample_count == 0 && !has_heap) {
+    if (!has_use && facts->first.sample_count == 0 && !has_heap) {
         return;
     }
     print_title(BP_SECTION_METRICS);
     if (!say(STYLE_PLAIN, 11, bp_json_tree_object(facts->document, "group"),
              "group      " BP_FILL_GROUP)) {
-        (void)say(STYLE_PLAIN, 0, process,
-                  "{_has_use:!}now        {[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
-                  "{sample_window_ms:.2t} s, ]}{[{rss_kb:k} resident, ]}{thread_count:u} "
-                  "thread{thread_count:p}{[, up {uptime_secs:.0f s}]}");
+        (void)say(STYLE_PLAIN, 0, facts->document,
+                  "{has_use:!}now        {[{has_rate:!}{process.cpu_percent:.1f} % of one CPU over "
+                  "{process.sample_window_ms:.2t} s, ]}{[{process.rss_kb:k} resident, ]}"
+                  "{process.thread_count:u} thread{process.thread_count:p}"
+                  "{[, up {process.uptime_secs:.0f s}]}");
     }
     print_sparkline(facts, "CPU", "%", bp_sample_cpu);
     print_sparkline(facts, "memory", "MiB", bp_sample_memory);
@@ -361,9 +363,8 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
 static void print_stacks(const bp_facts *facts) {
     static const bp_json_tree_list lists[] = {{"threads", print_stack, false}, {NULL, NULL, false}};
     stack_lines lines = {.facts = facts};
-    const bp_json_tree *process = NULL;
     bp_buffer_init(&lines.line, SIZE_MAX / 4);
-    while ((process = bp_group_next(facts->document, process)) != NULL) {
+    BP_JSON_EACH (process, bp_json_tree_rows(facts->document, "processes_of_interest")) {
         uint64_t byte_count;
         char entry[128];
         (void)snprintf(entry, sizeof entry, "%sstacks.json",
@@ -431,31 +432,37 @@ static void print_tail(const bp_facts *facts) {
     }
 }
 
-/* From a record on, the next that was not shown as output. */
-static const bp_json_tree *skip_output(const bp_facts *facts, const bp_json_tree *row) {
-    bool has_output = bp_json_tree_rows(facts->document, "_output") != NULL;
-    while (has_output && row != NULL &&
-           strcmp(bp_json_tree_text_or(row, "channel", ""), "stderr") == 0) {
-        row = bp_json_tree_next(row);
+static void print_record(const bp_facts *facts, const bp_log_row *record) {
+    char before[24] = "";
+    if (record->wall_ns != 0 && facts->triggered_wall_ns != 0) {
+        (void)snprintf(before, sizeof before, "%+.3f s",
+                       ((double)record->wall_ns - (double)facts->triggered_wall_ns) / 1e9);
     }
-    return row;
+    print_line(record->level == BUGPACK_LEVEL_WARN ? STYLE_YELLOW : STYLE_RED, 0,
+               "%12s  %-5s %s%s%s", before, bp_level_name((uint8_t)record->level), record->channel,
+               record->channel[0] != '\0' ? ": " : "", record->message);
 }
 
 static void print_log(const bp_facts *facts) {
-    const bp_json_tree *row = skip_output(
-        facts, bp_json_tree_first(bp_json_tree_at(facts->document, "log.newest_warnings")));
-    if (row == NULL && facts->first.log_tail.size > 0) {
+    const bp_process_reader *first = &facts->first;
+    bool has_output = bp_json_tree_rows(facts->document, "output") != NULL, has_any = false;
+    for (uint64_t i = bp_reader_first_record(first); i < first->record_count; i++) {
+        const bp_log_row *record = &first->records[i % BP_READER_RECORD_MAX];
+        if (has_output && strcmp(record->channel, "stderr") == 0) {
+            continue; /* it was shown as output */
+        }
+        if (!has_any) {
+            print_heading("Newest warnings and errors, in seconds from the trigger",
+                          "  [logs.jsonl]");
+        }
+        has_any = true;
+        print_record(facts, record);
+    }
+    if (!has_any && facts->first.log_tail.size > 0) {
         char note[sizeof facts->first.log_name + 8];
         (void)snprintf(note, sizeof note, "  [%s]", facts->first.log_name);
         print_heading("End of the log", note);
         print_tail(facts);
-    } else if (row != NULL) {
-        print_heading("Newest warnings and errors, in seconds from the trigger", "  [logs.jsonl]");
-    }
-    for (; row != NULL; row = skip_output(facts, bp_json_tree_next(row))) {
-        bool is_warning = strcmp(bp_json_tree_text_or(row, "level", ""), "warn") == 0;
-        (void)say(is_warning ? STYLE_YELLOW : STYLE_RED, 0, row,
-                  "{_from_trigger:12s|}  {level:-5s} {[{channel}: ]}{message}");
     }
 }
 
@@ -552,7 +559,7 @@ static void print_markdown(const bp_facts *facts, const char *path, bool is_all)
     title[strcspn(title, "\n")] = '\0';
     (void)fputs("## ", stdout);
     put_code(title);
-    (void)printf(": %s\n\n", bp_json_tree_text_or(report, "_kind", "report"));
+    (void)printf(": %s\n\n", bp_json_tree_text_or(facts->document, "kind", "report"));
     put_findings(&facts->findings);
     (void)printf("\n%stext\n", fence);
     screen.columns = sizeof fence - 2;

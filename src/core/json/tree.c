@@ -209,20 +209,33 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key) {
 
 /* cJSON_InsertItemInArray of 1.7.17, and of Debian 12, inserts at the front alone. The first
  * element has the last one in `prev`. */
+static void link_before(bp_json_tree *array, bp_json_tree *element, bp_json_tree *item) {
+    item->next = element;
+    item->prev = element->prev;
+    if (array->child == element) {
+        array->child = item;
+    } else {
+        element->prev->next = item;
+    }
+    element->prev = item;
+}
+
 bp_json_tree *bp_json_tree_insert(bp_json_tree *array, bp_json_tree *element) {
     bp_json_tree *object = cJSON_CreateObject();
-    if (object == NULL) {
-        return NULL;
+    if (object != NULL) {
+        link_before(array, element, object);
     }
-    object->next = element;
-    object->prev = element->prev;
-    if (array->child == element) {
-        array->child = object;
-    } else {
-        element->prev->next = object;
-    }
-    element->prev = object;
     return object;
+}
+
+void bp_json_tree_settle(bp_json_tree *array, bp_json_tree_order *is_before) {
+    bp_json_tree *last = array->child->prev, *element = array->child;
+    while (element != last && !is_before(last, element)) {
+        element = element->next;
+    }
+    if (element != last) {
+        link_before(array, element, cJSON_DetachItemViaPointer(array, last));
+    }
 }
 
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
@@ -240,9 +253,13 @@ bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key) {
     return element;
 }
 
-static void add_members(bp_json *json, const bp_json_tree *object, bool with_private);
+static void add_members(bp_json *json, const bp_json_tree *object) {
+    BP_JSON_EACH (member, object->child) {
+        bp_json_add_tree(json, member->string, member);
+    }
+}
 
-void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree, bool with_private) {
+void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree) {
     if (cJSON_IsString(tree)) {
         bp_json_add_text(json, key, tree->valuestring);
     } else if (cJSON_IsBool(tree)) {
@@ -256,21 +273,13 @@ void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree, 
     } else if (cJSON_IsArray(tree)) {
         bp_json_array_begin(json, key);
         BP_JSON_EACH (element, tree->child) {
-            bp_json_add_tree(json, NULL, element, with_private);
+            bp_json_add_tree(json, NULL, element);
         }
         bp_json_array_end(json);
     } else if (cJSON_IsObject(tree)) {
         bp_json_object_begin(json, key);
-        add_members(json, tree, with_private);
+        add_members(json, tree);
         bp_json_object_end(json);
-    }
-}
-
-static void add_members(bp_json *json, const bp_json_tree *object, bool with_private) {
-    BP_JSON_EACH (member, object->child) {
-        if (with_private || member->string[0] != '_') {
-            bp_json_add_tree(json, member->string, member, with_private);
-        }
     }
 }
 
@@ -279,6 +288,6 @@ bugpack_status bp_json_tree_print(const bp_json_tree *object, bp_buffer *out,
     bp_json json;
     bp_json_begin(&json, out);
     bp_json_quote(&json, true);
-    add_members(&json, object, true);
+    add_members(&json, object);
     return bp_json_finish(&json, error);
 }

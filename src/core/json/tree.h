@@ -88,12 +88,14 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key);
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
 /* The same before an element of an array. */
 bp_json_tree *bp_json_tree_insert(bp_json_tree *array, bp_json_tree *element);
+/* Moves the last element of an array, which has one, before the first one that it is before. */
+typedef bool bp_json_tree_order(const bp_json_tree *one, const bp_json_tree *other);
+void bp_json_tree_settle(bp_json_tree *array, bp_json_tree_order *is_before);
 
 /* Appends an object as a document. Errors: those of bp_json_finish. */
 bugpack_status bp_json_tree_print(const bp_json_tree *object, bp_buffer *out, bugpack_error *error);
 
-/* Adds a tree, which may be NULL, to a document; `with_private`: with the members whose names begin
- * with '_'. */
-void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree, bool with_private);
+/* Adds a tree, which may be NULL, to a document. */
+void bp_json_add_tree(bp_json *json, const char *key, const bp_json_tree *tree);
 
 #endif

@@ -34,15 +34,38 @@ void bp_json_make_object(bp_json_maker *maker, const char *key) {
 }
 
 void bp_json_make_array(bp_json_maker *maker, const char *key) {
-    open_value(maker, key, cJSON_CreateArray());
+    bp_json_tree *parent = maker->open[maker->depth];
+    bp_json_tree *array =
+        key != NULL && !maker->lacks_memory ? cJSON_GetObjectItemCaseSensitive(parent, key) : NULL;
+    if (array != NULL) {
+        maker->open[++maker->depth] = array;
+    } else {
+        open_value(maker, key, cJSON_CreateArray());
+    }
 }
 
 void bp_json_make_end(bp_json_maker *maker) {
     maker->depth -= maker->lacks_memory ? 0 : 1;
 }
 
+uint64_t bp_json_make_settled(bp_json_maker *maker, size_t max_count,
+                              bp_json_tree_order *is_before) {
+    bp_json_tree *array = maker->open[maker->depth];
+    if (maker->lacks_memory) {
+        return 0;
+    }
+    bp_json_tree_settle(array, is_before);
+    if ((size_t)cJSON_GetArraySize(array) <= max_count) {
+        return 0;
+    }
+    uint64_t count = bp_json_tree_uint_or(array->child->prev, "count", 1);
+    cJSON_Delete(cJSON_DetachItemViaPointer(array, array->child->prev));
+    return count;
+}
+
 void bp_json_make_again(bp_json_maker *maker, const bp_json_tree *object) {
-    (void)make(maker, NULL, cJSON_CreateObjectReference(object->child));
+    (void)make(maker, NULL,
+               maker->lacks_memory ? NULL : cJSON_CreateObjectReference(object->child));
 }
 
 void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text) {

@@ -24,12 +24,17 @@ void bp_json_maker_begin(bp_json_maker *maker);
 /* Keys are literals, and NULL in an array. What is not known, a NULL text or `is_known`, is left
  * out. A number is printed with so many decimals. */
 void bp_json_make_object(bp_json_maker *maker, const char *key);
+/* Opens an array again if the object has one of that name. */
 void bp_json_make_array(bp_json_maker *maker, const char *key);
 void bp_json_make_end(bp_json_maker *maker);
 void bp_json_make_text(bp_json_maker *maker, const char *key, const char *text);
 void bp_json_make_number(bp_json_maker *maker, const char *key, bool is_known, double value,
                          unsigned decimals);
 void bp_json_make_uint(bp_json_maker *maker, const char *key, bool is_known, uint64_t value);
+/* Moves the last element of the open array to its place in an order. If there are then over
+ * `max_count`, the last one is removed: returns its `count`, or 1, and else 0. */
+uint64_t bp_json_make_settled(bp_json_maker *maker, size_t max_count,
+                              bp_json_tree_order *is_before);
 /* An element that is an object of the same tree, a second time. */
 void bp_json_make_again(bp_json_maker *maker, const bp_json_tree *object);
 void bp_json_make_bool(bp_json_maker *maker, const char *key, bool value);

@@ -70,9 +70,8 @@ static void make_kind(bp_json_maker *maker, const bp_json_tree *metadata) {
     } else if (bp_json_tree_uint(end, "status", &status)) {
         (void)snprintf(kind, sizeof kind, "exited with status %" PRIu64, status);
     }
-    bp_json_make_text(maker, "_kind", kind);
-    bp_json_make_known_text(maker, "_description",
-                            strcmp(description, kind) != 0 ? description : "");
+    bp_json_make_text(maker, "kind", kind);
+    bp_json_make_known_text(maker, "says", strcmp(description, kind) != 0 ? description : "");
 }
 
 /* The name in process.json, or else in metadata.json, for the first process of a report. */
@@ -106,21 +105,21 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     copy_texts(maker, metadata, keys);
     copy_uint(maker, metadata, "pid");
     bp_json_make_known_text(maker, "process", process_name(&reader->evidence, name));
+    bp_json_make_end(maker);
     make_kind(maker, metadata);
-    bp_json_make_text(maker, "_timestamp", bp_json_tree_text(metadata, "timestamp"));
+    bp_json_make_text(maker, "timestamp", bp_json_tree_text(metadata, "timestamp"));
     /* The process that captured the machine is not one of the report. */
     const bp_json_tree *collector = bp_json_tree_object(metadata, "collector");
-    bp_json_make_flag(maker, "_is_process",
+    bp_json_make_flag(maker, "is_process",
                       bp_json_tree_uint(metadata, "pid", &pid) &&
                           pid != bp_json_tree_uint_or(collector, "pid", 0));
     (void)bp_exit_signal(metadata, signal);
-    bp_json_make_known_text(maker, "_signal", signal);
+    bp_json_make_known_text(maker, "signal", signal);
     /* Recovered from a process that no handler saw end: it was triggered when it was last known to
      * run. */
-    bp_json_make_flag(maker, "_died_unseen",
+    bp_json_make_flag(maker, "died_unseen",
                       strcmp(end, "died") == 0 && bp_json_tree_object(metadata, "exit") == NULL &&
                           !bp_report_file_has(reader->evidence.report, "crash.json", NULL));
-    bp_json_make_end(maker);
 }
 
 static void make_unsearched(bp_json_maker *maker, const bp_json_tree *manifest) {
@@ -151,15 +150,15 @@ static void make_process(bp_json_maker *maker, const bp_evidence *evidence) {
     bool is_measured = bp_json_tree_number(process, "cpu_percent", &percent);
     bp_json_make_object(maker, "process");
     bp_json_make_number(maker, "sample_window_ms", is_measured, evidence->window_ms, 3);
-    bool has_rate = is_measured && evidence->window_ms >= BP_EVIDENCE_RATE_WINDOW_MS;
-    bp_json_make_flag(maker, "_has_rate", has_rate);
-    bp_json_make_flag(maker, "_has_use",
-                      has_rate || bp_json_tree_number(process, "rss_kb", &rss_kb));
     make_use(maker, evidence);
     copy_number(maker, process, "uptime_secs", 3);
     copy_uint(maker, evidence->process, "open_files");
     bp_json_make_uint(maker, "open_files_limit", limit > 0, limit);
     bp_json_make_end(maker);
+    bool has_rate = is_measured && evidence->window_ms >= BP_EVIDENCE_RATE_WINDOW_MS;
+    bp_json_make_flag(maker, "has_rate", has_rate);
+    bp_json_make_flag(maker, "has_use",
+                      has_rate || bp_json_tree_number(process, "rss_kb", &rss_kb));
 }
 
 static void make_threads(bp_json_maker *maker, const bp_evidence *evidence, size_t most_count) {
@@ -169,14 +168,16 @@ static void make_threads(bp_json_maker *maker, const bp_evidence *evidence, size
         if (evidence->busiest[i]->stack != NULL) {
             bp_frames_print(evidence->busiest[i]->stack, evidence->finder, NULL, frames);
         }
-        bp_make_thread(maker, evidence, evidence->busiest[i], 1, frames);
+        bp_json_make_object(maker, NULL);
+        bp_make_thread(maker, evidence->busiest[i], frames);
+        bp_json_make_end(maker);
     }
     bp_json_make_end(maker);
 }
 
 /* The functions of the heaviest path, innermost first, and the share of the first of them. */
 static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile, uint32_t thread) {
-    char label[BP_CALL_TREE_LABEL_BYTES], list[BP_FRAME_LIST_BYTES];
+    char label[BP_CALL_TREE_LABEL_BYTES];
     bp_call_path path;
     bp_call_tree_find_path(profile, thread, &path);
     double share = (double)path.samples / (double)profile->nodes[thread].samples;
@@ -187,13 +188,10 @@ static void make_heaviest_path(bp_json_maker *maker, const bp_call_tree *profile
     }
     bp_json_make_end(maker);
     bp_json_make_number(maker, "share", path.count > 0, share, 4);
-    bp_call_tree_print_path(profile, &path, list);
-    bp_json_make_known_text(maker, "_path", list);
 }
 
 static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
                          const bp_json_tree *manifest) {
-    enum { thread_max = 12 };
     const bp_json_tree *taken = bp_json_tree_object(manifest, "profile");
     uint64_t samples = bp_call_tree_samples(profile);
     char label[BP_CALL_TREE_LABEL_BYTES];
@@ -202,27 +200,45 @@ static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
         return;
     }
     bp_json_make_object(maker, "profile");
-    bp_json_make_flag(maker, "_without_kernel", bp_json_tree_is_true(taken, "without_kernel"));
     bp_json_make_uint(maker, "samples", true, samples);
     copy_uint(maker, taken, "lost");
     copy_number(maker, taken, "window_ms", 3);
     bp_json_make_array(maker, "threads");
     for (uint32_t i = profile->nodes[0].first_child; i != 0; i = profile->nodes[i].next) {
-        if (count++ >= thread_max) {
-            continue;
+        if (count++ >= BP_SCREEN_ROW_MAX) {
+            break;
         }
         bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, i));
         bp_json_make_object(maker, NULL);
         bp_json_make_text(maker, "name", label);
         bp_json_make_uint(maker, "samples", true, profile->nodes[i].samples);
-        bp_json_make_number(maker, "_percent", true,
-                            100 * (double)profile->nodes[i].samples / (double)samples, 1);
         make_heaviest_path(maker, profile, i);
         bp_json_make_end(maker);
     }
     bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_other_threads", count > thread_max, count - thread_max);
     bp_json_make_end(maker);
+}
+
+/* The same for the profile of all processes. */
+static void add_stacks(bp_json_maker *maker, const bp_call_tree *profile, uint64_t pid,
+                       bp_group_counts *counts) {
+    uint64_t samples = bp_call_tree_samples(profile), count = 0;
+    char label[BP_CALL_TREE_LABEL_BYTES], list[BP_FRAME_LIST_BYTES];
+    bp_call_path path;
+    counts->samples += samples;
+    for (uint32_t i = samples > 0 ? profile->nodes[0].first_child : 0; i != 0;
+         i = profile->nodes[i].next) {
+        if (count++ >= BP_SCREEN_ROW_MAX) {
+            counts->other_stacks++;
+            continue;
+        }
+        bp_utf8_copy(label, sizeof label, bp_call_tree_node_name(profile, i));
+        bp_call_tree_find_path(profile, i, &path);
+        bp_call_tree_print_path(profile, &path, list);
+        counts->other_stacks +=
+            bp_make_group_stack(maker, label, pid, profile->nodes[i].samples,
+                                (double)path.samples / (double)profile->nodes[i].samples, list);
+    }
 }
 
 static void make_heap(bp_json_maker *maker, const bp_evidence *evidence) {
@@ -248,25 +264,17 @@ static void make_triggers(bp_json_maker *maker, const bp_json_tree *manifest) {
     bp_json_make_end(maker);
 }
 
-static void make_record(bp_json_maker *maker, const bp_log_row *record, uint64_t trigger_ns) {
-    char before[24] = "";
-    if (record->wall_ns != 0 && trigger_ns != 0) {
-        (void)snprintf(before, sizeof before, "%+.3f s",
-                       ((double)record->wall_ns - (double)trigger_ns) / 1e9);
-    }
+static void make_record(bp_json_maker *maker, const bp_log_row *record) {
     bp_json_make_object(maker, NULL);
     make_time(maker, "time", record->wall_ns);
     bp_json_make_text(maker, "level", bp_level_name((uint8_t)record->level));
     bp_json_make_known_text(maker, "channel", record->channel);
     bp_json_make_text(maker, "message", record->message);
-    bp_json_make_known_text(maker, "_from_trigger", before);
     bp_json_make_end(maker);
 }
 
 static void make_log(bp_json_maker *maker, const bp_process_reader *reader) {
     uint64_t count = reader->level_counts[0]; /* of records that have no level */
-    uint64_t kept =
-        reader->record_count < BP_READER_RECORD_MAX ? reader->record_count : BP_READER_RECORD_MAX;
     bp_json_make_object(maker, "log");
     bp_json_make_object(maker, "counts");
     for (int level = BUGPACK_LEVEL_TRACE; level <= BUGPACK_LEVEL_FATAL; level++) {
@@ -275,13 +283,12 @@ static void make_log(bp_json_maker *maker, const bp_process_reader *reader) {
     }
     bp_json_make_end(maker);
     bp_json_make_array(maker, "newest_warnings");
-    for (uint64_t i = reader->record_count - kept; i < reader->record_count; i++) {
-        make_record(maker, &reader->records[i % BP_READER_RECORD_MAX],
-                    reader->evidence.triggered_wall_ns);
+    for (uint64_t i = bp_reader_first_record(reader); i < reader->record_count; i++) {
+        make_record(maker, &reader->records[i % BP_READER_RECORD_MAX]);
     }
     bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_count", true, count);
     bp_json_make_end(maker);
+    bp_json_make_uint(maker, "log_count", true, count);
 }
 
 static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) {
@@ -302,18 +309,15 @@ static void make_traffic(bp_json_maker *maker, const bp_process_reader *reader) 
         bp_json_make_flag(maker, "at_least", is_partial);
         bp_json_make_uint(maker, "recorded", is_partial, channel->recorded_count);
         make_time(maker, "last", channel->last_wall_ns);
-        make_time(maker, "_first", channel->first_wall_ns);
         bp_json_make_end(maker);
     }
     bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_other_messages", reader->other_message_count > 0,
+    bp_json_make_uint(maker, "other_messages", reader->other_message_count > 0,
                       reader->other_message_count);
 }
 
-/* What the first process and each further one have; for a line of an index without their threads.
- */
-static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader,
-                                 bool is_brief) {
+/* The first process and each further one have these. */
+static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *reader) {
     const bp_evidence *evidence = &reader->evidence;
     char name[64], key[BP_REPORT_KEY_BYTES];
     bool is_named = evidence->process == NULL && evidence->folder[0] == '\0';
@@ -325,10 +329,6 @@ static void make_member_of_group(bp_json_maker *maker, const bp_process_reader *
     bp_json_make_known_text(maker, "process_key", key);
     bp_make_title(maker, evidence->process);
     make_use(maker, evidence);
-    bp_json_make_flag(maker, "_is_interesting", reader->is_interesting);
-    if (!is_brief) {
-        bp_make_threads(maker, evidence);
-    }
 }
 
 static void make_first_process(bp_json_maker *maker, const bp_process_reader *reader,
@@ -342,32 +342,48 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     make_process(maker, &reader->evidence);
     make_threads(maker, &reader->evidence, is_brief ? 1 : SIZE_MAX);
     const bp_json_tree *search = bp_json_tree_object(reader->evidence.waits, "other_ends");
-    bp_json_make_uint(maker, "_searched", bp_json_tree_is_true(search, "cut"),
+    bp_json_make_uint(maker, "searched", bp_json_tree_is_true(search, "cut"),
                       bp_json_tree_uint_or(search, "searched_processes", 0));
-    bp_json_make_object(maker, "_first_process");
-    make_member_of_group(maker, reader, is_brief);
-    bp_json_make_end(maker);
     make_heap(maker, &reader->evidence);
     make_triggers(maker, manifest);
     if (is_brief) {
         return;
     }
     make_profile(maker, &reader->profile, manifest);
+    bp_json_make_flag(
+        maker, "profile_without_kernel",
+        bp_json_tree_is_true(bp_json_tree_object(manifest, "profile"), "without_kernel"));
     bp_make_end_of_process(maker, &reader->evidence);
     if (reader->machine != NULL) {
-        bp_make_machine(maker, reader->machine, reader->evidence.system);
+        bp_make_machine(maker, "machine", reader->machine, reader->evidence.system, false);
+        bp_make_machine(maker, "machine_on_screen", reader->machine, reader->evidence.system, true);
     }
     make_log(maker, reader);
     make_traffic(maker, reader);
 }
 
-static void make_further_process(bp_json_maker *maker, const bp_process_reader *reader,
-                                 bool is_brief) {
+/* Adds a process, and what it has to what is of all of them; for a line of an index no threads. */
+static void make_member(bp_json_maker *maker, const bp_process_reader *reader, bool is_brief,
+                        bp_group_counts *counts) {
+    const char *folder = reader->evidence.folder;
+    bool is_first = folder[0] == '\0';
+    bp_json_make_array(maker, is_first ? "first_process" : "further_processes");
     bp_json_make_object(maker, NULL);
-    bp_json_make_text(maker, "folder", reader->evidence.folder);
-    make_member_of_group(maker, reader, is_brief);
-    make_profile(maker, &reader->profile, NULL);
+    const bp_json_tree *process = maker->open[maker->depth];
+    bp_json_make_known_text(maker, "folder", folder);
+    make_member_of_group(maker, reader);
+    if (!is_first) {
+        make_profile(maker, &reader->profile, NULL);
+    }
     bp_json_make_end(maker);
+    bp_json_make_end(maker);
+    bp_make_group_member(maker, process, reader->is_interesting);
+    if (is_brief) {
+        return;
+    }
+    counts->other_threads += bp_make_threads(maker, &reader->evidence, reader->is_interesting);
+    add_stacks(maker, &reader->profile,
+               reader->evidence.is_of_group ? bp_json_tree_uint_or(process, "pid", 0) : 0, counts);
 }
 
 /* --- the report --------------------------------------------------------------------------- */
@@ -377,6 +393,7 @@ typedef struct report_reader {
     bp_database database;
     bp_json_maker maker;
     bp_process_reader further;
+    bp_group_counts counts;
     size_t deep_count; /* further processes whose stacks were wanted */
     bool is_of_group;
 } report_reader;
@@ -400,9 +417,8 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
     if (process == &facts->first) {
         bp_sign_trigger(&process->evidence, &facts->signature);
         make_first_process(&reader->maker, process, facts->path, is_brief);
-    } else {
-        make_further_process(&reader->maker, process, is_brief);
     }
+    make_member(&reader->maker, process, is_brief, &reader->counts);
     bp_deadlocks_add(&reader->deadlocks, &process->evidence);
     bp_database_add(&reader->database, &process->evidence);
     bp_waits_add(&facts->waits, &process->evidence);
@@ -416,9 +432,9 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool 
     const char *last = "";
     char folder[96];
     size_t process_count = 0;
-    uint64_t other_count = 0;
     bugpack_status status = BUGPACK_OK;
     bp_json_make_array(&reader->maker, "further_processes");
+    bp_json_make_end(&reader->maker);
     for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(facts->report); i++) {
         const char *entry = bp_report_file_name(facts->report, i);
         size_t length = bp_report_folder_bytes(entry);
@@ -427,7 +443,7 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool 
         }
         last = entry;
         if (length >= sizeof folder || process_count == process_max) {
-            other_count++;
+            reader->counts.unread_processes++;
             continue;
         }
         memcpy(folder, entry, length);
@@ -438,8 +454,7 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool 
         bp_process_release(&reader->further);
         process_count++;
     }
-    bp_json_make_end(&reader->maker);
-    bp_json_make_uint(&reader->maker, "_unread_processes", other_count > 0, other_count);
+    facts->unread_process_count = reader->counts.unread_processes;
     return status;
 }
 
@@ -490,7 +505,7 @@ static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error 
     if (status == BUGPACK_OK) {
         status = read_further(&reader, facts, is_brief, error);
     }
-    bp_make_group(&reader.maker);
+    bp_make_group(&reader.maker, &reader.counts);
     bp_waits_end(&facts->waits);
     bp_evidence whole = {.findings = &facts->findings, .report = facts->report, .folder = ""};
     bp_database_find(&reader.database, &whole);

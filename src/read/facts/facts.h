@@ -1,8 +1,8 @@
 /*
  * The facts of a report: one document, which `show`, the page, `show --json` and an index render.
- * It is that of docs/schema/show.schema.json; members whose names begin with '_' are for those that
- * render, and are not printed. Everything in it may be hostile: texts are valid UTF-8 at most, and
- * are to be escaped where they are shown.
+ * Its root has the members of docs/schema/show.schema.json, and others for those that render, which
+ * are not printed. Everything in it may be hostile: texts are valid UTF-8 at most, and are to be
+ * escaped where they are shown.
  */
 #ifndef BP_FACTS_FACTS_H
 #define BP_FACTS_FACTS_H
@@ -30,6 +30,7 @@ typedef struct bp_facts {
     bp_findings findings;
     bp_signature signature;
     uint64_t left_bytes; /* what may still be read */
+    uint64_t unread_process_count;
 
     bp_process_reader first; /* without its evidence: the lists that are not in the document */
     bp_waits waits;
@@ -50,19 +51,20 @@ void bp_facts_close(bp_facts *facts);
 #define BP_FILL_STATE                                                                              \
     "{[{born_in_window:!}born in the window]}{[{born_in_window:!}{state:!}, ]}{state|}"
 #define BP_FILL_WAIT                                                                               \
-    "{[{_waits_for_thread:!}, waits for thread {waits_for}]}{[{_waits_on:!}, waits on "            \
+    "{[{waits_for_thread:!}, waits for thread {waits_for}]}{[{waits_for_thread:~}, waits on "      \
     "{waits_for}]}"
 
 /* A profile, and behind its share of all samples where a thread of it was. */
 #define BP_FILL_PROFILE                                                                            \
-    "{samples:u} sample{samples:p}{[ in {window_ms:.2t} s]}"                                       \
-    "{[{_without_kernel:!}, not of the kernel]}{[{lost:+}; {lost:u} more were lost]}"
+    "{profile_samples:u} sample{profile_samples:p}{[ in {profile.window_ms:.2t} s]}"               \
+    "{[{profile_without_kernel:!}, not of the kernel]}"                                            \
+    "{[{profile.lost:+}; {profile.lost:u} more were lost]}"
 /* The sums of a report about several processes. */
 #define BP_FILL_GROUP                                                                              \
     "{[{at_least:!}at least ]}{cpu_percent:.1f|?} % of one CPU, {rss_kb:k|?} resident, counting "  \
     "shared pages in each{[, {threads:u} thread{threads:p}]} of {processes:u} processes"
 
-#define BP_FILL_PATH "{[: {share:.0h} % in {_path}]}{[{_path:~}: no function has half of them]}"
+#define BP_FILL_PATH "{[: {share:.0h} % in {path}]}{[{path:~}: no function has half of them]}"
 
 /* The values of a sample for a chart: percent, and MiB; negative if not known. */
 double bp_sample_cpu(const bp_sample *sample);

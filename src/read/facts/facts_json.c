@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "facts/facts.h"
-#include "facts/group.h"
 #include "json/json.h"
 #include "model/fields.h"
 
@@ -58,8 +57,7 @@ bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_err
             uint64_t other_count = bp_findings_other_count(&facts->findings);
             bp_model_add_known_uint(&json, "other_findings", other_count > 0, other_count);
         } else {
-            bp_json_add_tree(&json, members[i], bp_json_tree_member(facts->document, members[i]),
-                             false);
+            bp_json_add_tree(&json, members[i], bp_json_tree_member(facts->document, members[i]));
         }
     }
     return bp_json_finish(&json, error);
@@ -80,8 +78,7 @@ static void add_members(bp_json *json, const bp_facts *facts, const line_member 
                 json, members->key,
                 bp_json_tree_value_text(bp_json_tree_at(facts->metadata, members->path)));
         } else {
-            bp_json_add_tree(json, members->key, bp_json_tree_at(facts->document, members->path),
-                             false);
+            bp_json_add_tree(json, members->key, bp_json_tree_at(facts->document, members->path));
         }
     }
 }
@@ -114,7 +111,7 @@ static void add_threads(bp_json *json, const bp_thread_names *names) {
 }
 
 /* The processes of which all is known, first that of the report: four arrays of the same length. */
-static void add_processes(bp_json *json, const bp_json_tree *document) {
+static void add_processes(bp_json *json, const bp_facts *facts) {
     static const char *const columns[][2] = {{"process_keys", "process_key"},
                                              {"process_names", "name"},
                                              {"process_rss_kb", "rss_kb"},
@@ -122,22 +119,21 @@ static void add_processes(bp_json *json, const bp_json_tree *document) {
     enum { column_count = sizeof columns / sizeof columns[0] };
     uint64_t left_out = 0;
     for (size_t i = 0; i < column_count; i++) {
-        const bp_json_tree *process = NULL;
         left_out = 0;
         bp_json_array_begin(json, columns[i][0]);
-        while ((process = bp_group_next_of_all(document, process)) != NULL) {
+        BP_JSON_EACH (process, bp_json_tree_rows(facts->document, "all_processes")) {
             size_t known_count = 0;
             for (size_t j = 0; j < column_count; j++) {
                 known_count += bp_json_tree_member(process, columns[j][1]) != NULL;
             }
             left_out += known_count < column_count;
             if (known_count == column_count) {
-                bp_json_add_tree(json, NULL, bp_json_tree_member(process, columns[i][1]), false);
+                bp_json_add_tree(json, NULL, bp_json_tree_member(process, columns[i][1]));
             }
         }
         bp_json_array_end(json);
     }
-    left_out += bp_json_tree_uint_or(document, "_unread_processes", 0);
+    left_out += facts->unread_process_count;
     bp_model_add_known_uint(json, "processes_left_out", left_out > 0, left_out);
 }
 
@@ -189,18 +185,18 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                                         {"triggered_at", "report.triggered_at", false},
                                         {"started_at", "report.started_at", false},
                                         {"session_end", "report.session_end", false},
-                                        {"signal", "report._signal", false},
+                                        {"signal", "signal", false},
                                         {"os", "platform.os", true},
                                         {"arch", "platform.arch", true},
                                         {"kernel", "platform.kernel", true},
                                         {"machine", "report.machine", false},
-                                        {"pid", "_first_process.pid", false},
-                                        {"process_key", "_first_process.process_key", false},
+                                        {"pid", "first_process.pid", false},
+                                        {"process_key", "first_process.process_key", false},
                                         {"complete", "complete", false},
                                         {"signature", "signature", false},
                                         {"weak_signature", "weak_signature", false},
-                                        {"deadlock", "_deadlock", false},
-                                        {"deadlocked_threads", "_deadlocked_threads", false},
+                                        {"deadlock", "deadlock", false},
+                                        {"deadlocked_threads", "deadlocked_threads", false},
                                         {NULL, NULL, false}};
     static const line_member figures[] = {
         {"cpu_percent", "process.cpu_percent", false},
@@ -215,7 +211,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
     bp_json json;
     bp_json_begin_as(&json, BP_JSON_LINE, out);
     bp_json_quote(&json, true);
-    bp_json_add_tree(&json, "path", bp_json_tree_at(facts->document, "report.path"), false);
+    bp_json_add_tree(&json, "path", bp_json_tree_at(facts->document, "report.path"));
     bp_json_add_uint(&json, "bytes", byte_count);
     add_members(&json, facts, which);
     bp_json_add_uint(&json, "critical_findings",
@@ -232,7 +228,7 @@ static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_
                      facts->findings.count > 0 ? facts->findings.rows[0].sentence.text : NULL);
     add_members(&json, facts, figures);
     add_threads(&json, &facts->first.names);
-    add_processes(&json, facts->document);
+    add_processes(&json, facts);
     add_gap_keys(&json, facts);
     add_tags(&json, bp_json_tree_object(facts->metadata, "tags"));
     return bp_json_finish(&json, error);

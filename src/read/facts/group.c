@@ -1,84 +1,18 @@
 #include "facts/group.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
-enum { row_max = 12 };
+#include "facts/screen_facts.h"
 
 static const double idle_percent = 1; /* less is a tick now and then */
 
-/* --- objects of the document, sorted --------------------------------------------------------- */
-
-typedef struct group_item {
-    const bp_json_tree *object, *process;
-    uint64_t rank;
-    double weight; /* -1: not known */
-    size_t place;
-} group_item;
-
-typedef struct group_list {
-    group_item *items;
-    size_t count, capacity;
-    bool lacks_memory;
-} group_list;
-
-static void add_item(group_list *list, const bp_json_tree *object, const bp_json_tree *process,
-                     const char *weight) {
-    group_item item = {.object = object,
-                       .process = process,
-                       .rank = bp_json_tree_uint_or(object, "_rank", 0),
-                       .weight = -1,
-                       .place = list->count};
-    (void)bp_json_tree_number(object, weight, &item.weight);
-    if (!bp_array_reserve(&list->items, list->count, &list->capacity)) {
-        list->lacks_memory = true;
-        return;
-    }
-    list->items[list->count++] = item;
-}
-
-/* By rank, and then the largest first. */
-static int compare_items(const void *one, const void *other) {
-    const group_item *left = one, *right = other;
-    if (left->rank != right->rank) {
-        return left->rank < right->rank ? -1 : 1;
-    }
-    return left->weight != right->weight
-               ? (left->weight < right->weight) - (left->weight > right->weight)
-               : (left->place > right->place) - (left->place < right->place);
-}
-
-static void sort_items(group_list *list) {
-    if (list->count > 1) {
-        qsort(list->items, list->count, sizeof *list->items, compare_items);
-    }
-}
-
-static void end_list(bp_json_maker *maker, group_list *list) {
-    maker->lacks_memory |= list->lacks_memory;
-    free(list->items);
+static double number_or_less(const bp_json_tree *object, const char *key) {
+    double value = -1;
+    (void)bp_json_tree_number(object, key, &value);
+    return value;
 }
 
 /* --- processes ------------------------------------------------------------------------------- */
-
-const bp_json_tree *bp_group_next_of_all(const bp_json_tree *document,
-                                         const bp_json_tree *process) {
-    const bp_json_tree *first = bp_json_tree_object(document, "_first_process");
-    if (process == NULL) {
-        return first;
-    }
-    return process == first ? bp_json_tree_rows(document, "further_processes")
-                            : bp_json_tree_next(process);
-}
-
-const bp_json_tree *bp_group_next(const bp_json_tree *document, const bp_json_tree *process) {
-    do {
-        process = bp_group_next_of_all(document, process);
-    } while (process != NULL && !bp_json_tree_is_true(process, "_is_interesting"));
-    return process;
-}
 
 static const char *title_of(const bp_json_tree *process) {
     return bp_json_tree_text_or(process, "title", bp_json_tree_text_or(process, "name", ""));
@@ -91,9 +25,29 @@ static bool is_known(const bp_json_tree *process) {
            bp_json_tree_member(process, "folder") != NULL;
 }
 
-#define EACH_PROCESS(process, document)                                                            \
-    for (const bp_json_tree *process = NULL;                                                       \
-         (process = bp_group_next_of_all(document, process)) != NULL;)
+/* The busiest first; those of which that is not known are the last. */
+static bool is_busier(const bp_json_tree *one, const bp_json_tree *other) {
+    return number_or_less(one, "cpu_percent") > number_or_less(other, "cpu_percent");
+}
+
+static void make_again(bp_json_maker *maker, const char *list, const bp_json_tree *process) {
+    bp_json_make_array(maker, list);
+    bp_json_make_again(maker, process);
+    bp_json_make_end(maker);
+}
+
+void bp_make_group_member(bp_json_maker *maker, const bp_json_tree *process, bool is_interesting) {
+    make_again(maker, "all_processes", process);
+    if (is_interesting) {
+        make_again(maker, "processes_of_interest", process);
+    }
+    if (is_known(process)) {
+        bp_json_make_array(maker, "processes_by_cpu");
+        bp_json_make_again(maker, process);
+        (void)bp_json_make_settled(maker, SIZE_MAX, is_busier);
+        bp_json_make_end(maker);
+    }
+}
 
 /* Idle processes with the same title, or one that is busy. */
 typedef struct process_row {
@@ -103,11 +57,11 @@ typedef struct process_row {
     double percent;
 } process_row;
 
-static process_row *find_row(process_row *rows, size_t count, const group_item *item) {
-    for (size_t i = 0; i < count && item->weight < idle_percent; i++) {
-        bool is_alike = rows[i].percent < idle_percent &&
-                        (rows[i].percent < 0) == (item->weight < 0) &&
-                        strcmp(title_of(rows[i].first), title_of(item->object)) == 0;
+static process_row *find_row(process_row *rows, size_t count, const bp_json_tree *process,
+                             double percent) {
+    for (size_t i = 0; i < count && percent < idle_percent; i++) {
+        bool is_alike = rows[i].percent < idle_percent && (rows[i].percent < 0) == (percent < 0) &&
+                        strcmp(title_of(rows[i].first), title_of(process)) == 0;
         if (is_alike) {
             return &rows[i];
         }
@@ -123,57 +77,49 @@ static void make_row(bp_json_maker *maker, const process_row *row) {
         bp_json_make_text(maker, keys[i], bp_json_tree_text(row->first, keys[i]));
     }
     bp_json_make_uint(maker, "pid", pid != 0, pid);
-    bp_json_make_uint(maker, "_count", row->count > 1, row->count);
+    bp_json_make_uint(maker, "count", row->count > 1, row->count);
     bp_json_make_number(maker, "cpu_percent", row->percent >= 0, row->percent, 2);
     bp_json_make_uint(maker, "rss_kb", row->has_rss, row->rss_kb);
     bp_json_make_end(maker);
 }
 
-static void make_processes(bp_json_maker *maker) {
-    process_row rows[row_max];
+static void make_processes(bp_json_maker *maker, uint64_t other_count) {
+    process_row rows[BP_SCREEN_ROW_MAX];
     size_t count = 0;
-    uint64_t other_count = bp_json_tree_uint_or(maker->root, "_unread_processes", 0), kb;
-    group_list list = {.count = 0};
-    EACH_PROCESS(process, maker->root) {
-        if (is_known(process)) {
-            add_item(&list, process, process, "cpu_percent");
-        }
-    }
-    sort_items(&list);
-    for (size_t i = 0; i < list.count; i++) {
-        const group_item *item = &list.items[i];
-        process_row *row = find_row(rows, count, item);
-        if (row == NULL && count == row_max) {
+    uint64_t kb;
+    BP_JSON_EACH (process, bp_json_tree_rows(maker->root, "processes_by_cpu")) {
+        double percent = number_or_less(process, "cpu_percent");
+        process_row *row = find_row(rows, count, process, percent);
+        if (row == NULL && count == BP_SCREEN_ROW_MAX) {
             other_count++;
             continue;
         }
         if (row == NULL) {
             row = &rows[count++];
-            *row = (process_row){.first = item->object, .percent = item->weight};
-        } else if (item->weight > 0) {
-            row->percent += item->weight;
+            *row = (process_row){.first = process, .percent = percent};
+        } else if (percent > 0) {
+            row->percent += percent;
         }
         row->count++;
-        if (bp_json_tree_uint(item->object, "rss_kb", &kb)) {
+        if (bp_json_tree_uint(process, "rss_kb", &kb)) {
             row->has_rss = true;
             row->rss_kb += kb;
         }
     }
-    bp_json_make_array(maker, "_processes");
+    bp_json_make_array(maker, "processes");
     for (size_t i = 0; i < count; i++) {
         make_row(maker, &rows[i]);
     }
     bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_other_processes", other_count > 0, other_count);
-    end_list(maker, &list);
+    bp_json_make_uint(maker, "other_processes", other_count > 0, other_count);
 }
 
 /* A figure that is not known of each process is a lower bound. */
-static void make_sums(bp_json_maker *maker) {
+static void make_sums(bp_json_maker *maker, uint64_t unread_count) {
     uint64_t process_count = 0, thread_count = 0, rss_kb = 0, value;
     size_t percent_count = 0, rss_count = 0;
     double percent = 0, share;
-    EACH_PROCESS(process, maker->root) {
+    BP_JSON_EACH (process, bp_json_tree_rows(maker->root, "all_processes")) {
         process_count += is_known(process);
         thread_count += bp_json_tree_uint_or(process, "thread_count", 0);
         if (bp_json_tree_number(process, "cpu_percent", &share)) {
@@ -185,7 +131,6 @@ static void make_sums(bp_json_maker *maker) {
             rss_count++;
         }
     }
-    uint64_t unread_count = bp_json_tree_uint_or(maker->root, "_unread_processes", 0);
     bool is_whole =
         unread_count == 0 && percent_count == process_count && rss_count == process_count;
     bp_json_make_object(maker, "group");
@@ -197,105 +142,51 @@ static void make_sums(bp_json_maker *maker) {
     bp_json_make_end(maker);
 }
 
-/* --- threads, and where the CPU time went ------------------------------------------------------
- */
+/* --- where the CPU time went ----------------------------------------------------------------- */
 
-static void make_threads(bp_json_maker *maker) {
-    uint64_t other_count = 0;
-    group_list list = {.count = 0};
-    EACH_PROCESS(process, maker->root) {
-        other_count += bp_json_tree_uint_or(process, "_other_threads", 0);
-        BP_JSON_EACH (row, bp_json_tree_rows(process, "_threads")) {
-            add_item(&list, row, process, "cpu_percent");
-        }
-    }
-    sort_items(&list);
-    bp_json_make_array(maker, "_threads");
-    for (size_t i = 0; i < list.count; i++) {
-        if (i < row_max) {
-            bp_json_make_again(maker, list.items[i].object);
-        } else {
-            other_count += bp_json_tree_uint_or(list.items[i].object, "_count", 1);
-        }
-    }
-    bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_other_threads", other_count > 0, other_count);
-    end_list(maker, &list);
-    const bp_json_tree *idle = NULL;
-    bp_json_make_array(maker, "_idle_threads");
-    while ((idle = bp_group_next(maker->root, idle)) != NULL) {
-        const char *text = bp_json_tree_text(idle, "_idle");
-        if (text != NULL) {
-            bp_json_make_object(maker, NULL);
-            bp_json_make_text(maker, "text", text);
-            bp_json_make_end(maker);
-        }
-    }
-    bp_json_make_end(maker);
-    const bp_json_tree *first = bp_json_tree_object(maker->root, "_first_process");
-    uint64_t own_count = bp_json_tree_uint_or(first, "_own_count", 0);
-    bp_json_make_array(maker, "_own_threads");
-    BP_JSON_EACH (row, bp_json_tree_rows(first, "_own_threads")) {
-        bp_json_make_again(maker, row);
-    }
-    bp_json_make_end(maker);
-    bp_json_make_uint(maker, "_own_count", own_count > 0, own_count);
+static bool has_more_samples(const bp_json_tree *one, const bp_json_tree *other) {
+    return number_or_less(one, "samples") > number_or_less(other, "samples");
 }
 
-static void make_profile_thread(bp_json_maker *maker, const group_item *item, double samples) {
-    double share = 0;
-    bool has_share = bp_json_tree_number(item->object, "share", &share);
-    bool is_of_group = bp_json_tree_rows(maker->root, "further_processes") != NULL;
-    uint64_t pid = bp_json_tree_uint_or(item->process, "pid", 0);
+uint64_t bp_make_group_stack(bp_json_maker *maker, const char *name, uint64_t pid, uint64_t samples,
+                             double share, const char *path) {
+    bp_json_make_array(maker, "group_stacks");
     bp_json_make_object(maker, NULL);
-    bp_json_make_text(maker, "name", bp_json_tree_text(item->object, "name"));
-    bp_json_make_uint(maker, "_pid", is_of_group && pid != 0, pid);
-    bp_json_make_number(maker, "_percent", true, 100 * item->weight / samples, 1);
-    bp_json_make_number(maker, "share", has_share, share, 4);
-    bp_json_make_text(maker, "_path", bp_json_tree_text(item->object, "_path"));
+    bp_json_make_text(maker, "name", name);
+    bp_json_make_uint(maker, "pid", pid != 0, pid);
+    bp_json_make_uint(maker, "samples", true, samples);
+    bp_json_make_number(maker, "share", path[0] != '\0', share, 4);
+    bp_json_make_known_text(maker, "path", path);
     bp_json_make_end(maker);
+    uint64_t other_count = bp_json_make_settled(maker, BP_SCREEN_ROW_MAX, has_more_samples);
+    bp_json_make_end(maker);
+    return other_count;
 }
 
-static void make_profile(bp_json_maker *maker) {
-    const bp_json_tree *own = bp_json_tree_object(maker->root, "profile");
-    group_list list = {.count = 0};
-    uint64_t samples = 0, other_count = 0, lost = 0;
-    double window_ms = 0;
-    EACH_PROCESS(process, maker->root) {
-        bool is_first = process == bp_json_tree_object(maker->root, "_first_process");
-        const bp_json_tree *profile = is_first ? own : bp_json_tree_object(process, "profile");
-        samples += bp_json_tree_uint_or(profile, "samples", 0);
-        other_count += bp_json_tree_uint_or(profile, "_other_threads", 0);
-        BP_JSON_EACH (row, bp_json_tree_rows(profile, "threads")) {
-            add_item(&list, row, process, "samples");
-        }
-    }
-    sort_items(&list);
-    bool has_lost = bp_json_tree_uint(own, "lost", &lost);
-    bool has_window = bp_json_tree_number(own, "window_ms", &window_ms);
-    if (samples > 0) {
-        bp_json_make_object(maker, "_profile");
-        bp_json_make_uint(maker, "samples", true, samples);
-        bp_json_make_uint(maker, "lost", has_lost, lost);
-        bp_json_make_number(maker, "window_ms", has_window, window_ms, 3);
-        bp_json_make_flag(maker, "_without_kernel", bp_json_tree_is_true(own, "_without_kernel"));
-        bp_json_make_array(maker, "threads");
-        for (size_t i = 0; i < list.count && i < row_max; i++) {
-            make_profile_thread(maker, &list.items[i], (double)samples);
-        }
-        bp_json_make_end(maker);
-        other_count += list.count > row_max ? list.count - row_max : 0;
-        bp_json_make_uint(maker, "_other_threads", other_count > 0, other_count);
+static void make_profile(bp_json_maker *maker, const bp_group_counts *counts) {
+    bp_json_make_uint(maker, "profile_samples", true, counts->samples);
+    bp_json_make_array(maker, "profile_threads");
+    BP_JSON_EACH (row, bp_json_tree_rows(maker->root, "group_stacks")) {
+        double samples = number_or_less(row, "samples"), share = number_or_less(row, "share");
+        uint64_t pid = bp_json_tree_uint_or(row, "pid", 0);
+        bp_json_make_object(maker, NULL);
+        bp_json_make_text(maker, "name", bp_json_tree_text(row, "name"));
+        bp_json_make_uint(maker, "pid", pid != 0, pid);
+        bp_json_make_number(maker, "percent", true, 100 * samples / (double)counts->samples, 1);
+        bp_json_make_number(maker, "share", share >= 0, share, 4);
+        bp_json_make_text(maker, "path", bp_json_tree_text(row, "path"));
         bp_json_make_end(maker);
     }
-    end_list(maker, &list);
+    bp_json_make_end(maker);
+    bp_json_make_uint(maker, "other_profile_threads", counts->other_stacks > 0,
+                      counts->other_stacks);
 }
 
-void bp_make_group(bp_json_maker *maker) {
+void bp_make_group(bp_json_maker *maker, const bp_group_counts *counts) {
     if (bp_json_tree_rows(maker->root, "further_processes") != NULL) {
-        make_sums(maker);
-        make_processes(maker);
+        make_sums(maker, counts->unread_processes);
+        make_processes(maker, counts->unread_processes);
     }
-    make_threads(maker);
-    make_profile(maker);
+    bp_json_make_uint(maker, "other_threads", counts->other_threads > 0, counts->other_threads);
+    make_profile(maker, counts);
 }

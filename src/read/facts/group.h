@@ -1,6 +1,6 @@
 /*
  * The processes of a report as one subject: their sums, and their threads and profiles in one order
- * each. From the document of facts, which has each process already.
+ * each. What is printed of each process is in the document already.
  */
 #ifndef BP_FACTS_GROUP_H
 #define BP_FACTS_GROUP_H
@@ -8,19 +8,27 @@
 #include "json/tree_maker.h"
 
 /*
- * Adds to the root, which has `_first_process` and `further_processes`:
- * `group`, the sums of a report about several processes, and `_processes`, by CPU: idle ones with
- * the same title are one row; at most 12 rows. `_other_processes`, how many found no room.
- * `_threads` and `_other_threads` of all processes, as bp_make_threads makes them of each;
- * `_idle_threads`, `text` of each process of interest; `_own_threads` and `_own_count` of the
- * first.
- * `_profile`: `profile` of all.
+ * Adds a process, an object of the tree, to the lists of the root: `all_processes`, the first of
+ * the report first, and `processes_of_interest`.
  */
-void bp_make_group(bp_json_maker *maker);
+void bp_make_group_member(bp_json_maker *maker, const bp_json_tree *process, bool is_interesting);
 
-/* The processes of interest, or all, the first of the report first; NULL before it, and after the
- * last. */
-const bp_json_tree *bp_group_next_of_all(const bp_json_tree *document, const bp_json_tree *process);
-const bp_json_tree *bp_group_next(const bp_json_tree *document, const bp_json_tree *process);
+/* Adds a thread of a profile to those of all processes. Returns how many find no room any more. */
+uint64_t bp_make_group_stack(bp_json_maker *maker, const char *name, uint64_t pid, uint64_t samples,
+                             double share, const char *path);
+
+/* What the lists do not say. */
+typedef struct bp_group_counts {
+    uint64_t unread_processes, other_threads;
+    uint64_t samples, other_stacks; /* of all profiles */
+} bp_group_counts;
+
+/*
+ * Completes the root after the last process: `group`, the sums of a report about several, and
+ * `processes`, by CPU: idle ones with the same title are one row; at most 12 rows.
+ * `other_processes` and `other_threads`, how many found no room. `profile_threads`: those of all
+ * profiles, which have `profile_samples`; `other_profile_threads`.
+ */
+void bp_make_group(bp_json_maker *maker, const bp_group_counts *counts);
 
 #endif

@@ -456,6 +456,11 @@ bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack
     return status;
 }
 
+uint64_t bp_reader_first_record(const bp_process_reader *reader) {
+    return reader->record_count > BP_READER_RECORD_MAX ? reader->record_count - BP_READER_RECORD_MAX
+                                                       : 0;
+}
+
 void bp_process_release(bp_process_reader *reader) {
     bp_evidence_release(&reader->evidence);
     free(reader->names.rows);

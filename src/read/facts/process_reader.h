@@ -58,4 +58,7 @@ typedef struct bp_process_reader {
 bugpack_status bp_process_read(bp_process_reader *reader, bool is_brief, bugpack_error *error);
 void bp_process_release(bp_process_reader *reader);
 
+/* The number of the oldest record that is kept. */
+uint64_t bp_reader_first_record(const bp_process_reader *reader);
+
 #endif

@@ -67,18 +67,12 @@ static void make_process_of(bp_json_maker *maker, const bp_evidence *evidence,
     }
     (void)snprintf(text, sizeof text, "%s%s%s", cut, strlen(cut) < strlen(title) ? "\u2026" : "",
                    id);
-    bp_json_make_known_text(maker, "_process", evidence->is_of_group ? text : "");
+    bp_json_make_known_text(maker, "process", evidence->is_of_group ? text : "");
 }
 
-void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_thread *thread,
-                    uint64_t count, const char *frames) {
-    char wait[128], label[96];
+void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, const char *frames) {
+    char wait[128];
     bp_thread_print_wait(thread, wait, sizeof wait);
-    (void)snprintf(label, sizeof label, "%s", thread->name);
-    if (count > 1) {
-        (void)snprintf(label, sizeof label, "%" PRIu64 " x %s", count, thread->name);
-    }
-    bp_json_make_object(maker, NULL);
     bp_json_make_uint(maker, "tid", true, thread->tid);
     bp_json_make_text(maker, "name", thread->name);
     bp_json_make_number(maker, "cpu_percent", true, thread->cpu_percent, 2);
@@ -88,14 +82,6 @@ void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_
     bp_json_make_known_text(maker, "syscall", thread->syscall);
     bp_json_make_known_text(maker, "waits_for", wait);
     bp_json_make_known_text(maker, "frames", frames);
-    bp_json_make_known_text(maker, "_place", frames[0] != '\0' ? frames : thread->syscall);
-    bp_json_make_flag(maker, thread->waits_for_tid != 0 ? "_waits_for_thread" : "_waits_on",
-                      wait[0] != '\0');
-    bp_json_make_text(maker, "_label", label);
-    bp_json_make_uint(maker, "_rank", true, rank_of(thread));
-    bp_json_make_uint(maker, "_count", count > 1, count);
-    make_process_of(maker, evidence, thread);
-    bp_json_make_end(maker);
 }
 
 /* Threads that do the same. */
@@ -167,18 +153,48 @@ static void add_to_groups(thread_groups *groups, const bp_thread *thread, uint64
     }
 }
 
-static void make_groups(bp_json_maker *maker, const char *key, const thread_groups *groups,
-                        const bp_evidence *evidence) {
+static void make_group(bp_json_maker *maker, const thread_group *group,
+                       const bp_evidence *evidence) {
+    const bp_thread *thread = group->first;
+    char frames[BP_FRAME_LIST_BYTES] = "", label[96];
+    if (thread->stack != NULL) {
+        bp_frames_print(thread->stack, evidence->finder, thread->syscall, frames);
+    }
+    (void)snprintf(label, sizeof label, "%s", thread->name);
+    if (group->count > 1) {
+        (void)snprintf(label, sizeof label, "%" PRIu64 " x %s", group->count, thread->name);
+    }
+    bp_json_make_object(maker, NULL);
+    bp_make_thread(maker, thread, frames);
+    bp_json_make_known_text(maker, "place", frames[0] != '\0' ? frames : thread->syscall);
+    bp_json_make_flag(maker, "waits_for_thread", thread->waits_for_tid != 0);
+    bp_json_make_text(maker, "label", label);
+    bp_json_make_uint(maker, "rank", true, rank_of(thread));
+    bp_json_make_uint(maker, "count", true, group->count);
+    make_process_of(maker, evidence, thread);
+    bp_json_make_end(maker);
+}
+
+/* By rank, and then the busiest first. */
+static bool is_row_before(const bp_json_tree *one, const bp_json_tree *other) {
+    uint64_t rank = bp_json_tree_uint_or(one, "rank", 0);
+    uint64_t other_rank = bp_json_tree_uint_or(other, "rank", 0);
+    double percent = -1, other_percent = -1;
+    (void)bp_json_tree_number(one, "cpu_percent", &percent);
+    (void)bp_json_tree_number(other, "cpu_percent", &other_percent);
+    return rank != other_rank ? rank < other_rank : percent > other_percent;
+}
+
+static uint64_t make_groups(bp_json_maker *maker, const char *key, const thread_groups *groups,
+                            const bp_evidence *evidence) {
+    uint64_t other_count = groups->other_count;
     bp_json_make_array(maker, key);
     for (size_t i = 0; i < groups->count; i++) {
-        const thread_group *group = &groups->rows[i];
-        char frames[BP_FRAME_LIST_BYTES] = "";
-        if (group->first->stack != NULL) {
-            bp_frames_print(group->first->stack, evidence->finder, group->first->syscall, frames);
-        }
-        bp_make_thread(maker, evidence, group->first, group->count, frames);
+        make_group(maker, &groups->rows[i], evidence);
+        other_count += bp_json_make_settled(maker, BP_SCREEN_ROW_MAX, is_row_before);
     }
     bp_json_make_end(maker);
+    return other_count;
 }
 
 /* True for a thread that went with its process and of which no rate is known. */
@@ -236,10 +252,14 @@ static void make_idle(bp_json_maker *maker, const idle_threads *idle) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", i == 0 ? ": " : ", ",
                                  idle->rows[i].name, count);
     }
-    bp_json_make_known_text(maker, "_idle", idle->thread_count > 0 ? text : "");
+    bp_json_make_array(maker, "idle_threads");
+    bp_json_make_object(maker, NULL);
+    bp_json_make_text(maker, "text", text);
+    bp_json_make_end(maker);
+    bp_json_make_end(maker);
 }
 
-void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
+uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool is_interesting) {
     thread_groups groups = {.count = 0}, own = {.count = 0};
     idle_threads idle = {.count = 0};
     const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
@@ -247,7 +267,7 @@ void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
     size_t count = 0;
     if (threads == NULL) {
         maker->lacks_memory = true;
-        return;
+        return 0;
     }
     /* Without the busiest the document was not read to its end. */
     for (size_t i = 0; i < evidence->thread_count && evidence->busiest_count > 0; i++) {
@@ -269,11 +289,14 @@ void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence) {
         }
     }
     free(threads);
-    make_groups(maker, "_threads", &groups, evidence);
-    make_idle(maker, &idle);
-    bp_json_make_uint(maker, "_other_threads", groups.other_count > 0, groups.other_count);
-    make_groups(maker, "_own_threads", &own, evidence);
-    bp_json_make_uint(maker, "_own_count", own.thread_count > 0, own.thread_count);
+    if (idle.thread_count > 0 && is_interesting) {
+        make_idle(maker, &idle);
+    }
+    if (evidence->folder[0] == '\0') {
+        (void)make_groups(maker, "own_threads", &own, evidence);
+        bp_json_make_uint(maker, "own_count", own.thread_count > 0, own.thread_count);
+    }
+    return make_groups(maker, "threads", &groups, evidence);
 }
 
 /* --- a crash, and the end of the output ----------------------------------------------------- */
@@ -287,7 +310,7 @@ static void make_crash(bp_json_maker *maker, const bp_evidence *evidence) {
     }
     bool has_tid = bp_json_tree_uint(thread, "tid", &tid);
     const char *name = bp_json_tree_text_or(thread, "name", "");
-    bp_json_make_object(maker, "_crash");
+    bp_json_make_object(maker, "crash");
     bp_json_make_uint(maker, "tid", has_tid, tid);
     bp_json_make_text(maker, "name", name[0] != '\0' ? name : NULL); /* a core has none */
     bp_make_frames(maker, stack, evidence->finder);
@@ -298,7 +321,7 @@ static void make_crash(bp_json_maker *maker, const bp_evidence *evidence) {
 static void make_output(bp_json_maker *maker, const bp_evidence *evidence) {
     enum { shown_max = 8 };
     uint64_t count = evidence->output_count;
-    bp_json_make_array(maker, "_output");
+    bp_json_make_array(maker, "output");
     for (uint64_t i = count > shown_max ? count - shown_max : 0; i < count; i++) {
         bp_json_make_object(maker, NULL);
         bp_json_make_text(maker, "text", evidence->output[i % BP_EVIDENCE_LINE_MAX]);

@@ -13,19 +13,19 @@
  * the kernel does not wake. */
 bool bp_thread_is_interesting(const bp_thread *thread);
 
-/* A thread, or so many that do the same, as an object of an array. */
-void bp_make_thread(bp_json_maker *maker, const bp_evidence *evidence, const bp_thread *thread,
-                    uint64_t count, const char *frames);
+/* The members of a thread that are printed. */
+void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, const char *frames);
 
 /*
- * `_threads`: the busy ones, then others of interest, then the rest; at most 12 rows, and of a
- * further process none of the rest. `_other_threads`, how many found no room. `_idle`: those of the
- * rest that a runtime has for itself, in words. `_own_threads`: those of bugpack itself, and how
- * many, `_own_count`.
+ * Adds the threads of a process to those of the report. `threads`: the busy ones, then others of
+ * interest, then the rest; at most 12 rows, and of a further process none of the rest. Returns how
+ * many found no room. `idle_threads`: those of the rest that a runtime has for itself, in words.
+ * `own_threads`: those of bugpack itself, and how many, `own_count`.
  */
-void bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence);
+enum { BP_SCREEN_ROW_MAX = 12 };
+uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool is_interesting);
 
-/* `_crash`: the thread that crashed, with its frames. `_output`: the last lines of a process that
+/* `crash`: the thread that crashed, with its frames. `output`: the last lines of a process that
  * failed. */
 void bp_make_end_of_process(bp_json_maker *maker, const bp_evidence *evidence);
 

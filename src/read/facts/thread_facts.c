@@ -106,10 +106,10 @@ void bp_deadlocks_add(bp_deadlocks *deadlocks, const bp_evidence *evidence) {
 void bp_make_deadlocks(bp_json_maker *maker, bp_deadlocks *deadlocks) {
     qsort(deadlocks->names, deadlocks->name_count, sizeof deadlocks->names[0], compare_texts);
     if (deadlocks->is_any || !deadlocks->is_unclear) {
-        bp_json_make_bool(maker, "_deadlock", deadlocks->is_any);
+        bp_json_make_bool(maker, "deadlock", deadlocks->is_any);
     }
     if (deadlocks->name_count > 0) {
-        bp_json_make_array(maker, "_deadlocked_threads");
+        bp_json_make_array(maker, "deadlocked_threads");
         for (size_t i = 0; i < deadlocks->name_count; i++) {
             bp_json_make_text(maker, NULL, deadlocks->names[i]);
         }
@@ -359,7 +359,7 @@ static const char *state_name(const machine_task *thread) {
 }
 
 static void make_tasks(bp_json_maker *maker, const char *key, const machine_list *list,
-                       bool is_process) {
+                       bool is_process, bool is_for_screen) {
     bp_json_make_array(maker, key);
     for (size_t i = 0; i < list->count; i++) {
         const machine_task *task = &list->rows[i];
@@ -377,9 +377,9 @@ static void make_tasks(bp_json_maker *maker, const char *key, const machine_list
         bp_json_make_uint(maker, "thread_count", is_process, task->thread_count);
         bp_json_make_uint(maker, "running_threads", is_process, task->running_count);
         bp_json_make_uint(maker, "rss_kb", task->has_rss, task->rss_kb);
-        if (!task->has_rss) { /* a thread of the kernel has none, nor has a zombie */
+        if (!task->has_rss && is_for_screen) { /* a thread of the kernel has none, nor a zombie */
             bool has_none = task->is_kernel_thread || task->is_zombie;
-            bp_json_make_text(maker, "_no_rss", has_none ? "-" : "?");
+            bp_json_make_text(maker, "no_rss", has_none ? "-" : "?");
         }
         bp_json_make_end(maker);
     }
@@ -423,9 +423,9 @@ static void make_pressure(bp_json_maker *maker, const bp_json_tree *system) {
     bp_json_make_end(maker);
 }
 
-void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_json_tree *system) {
-    char period[48] = "since they began";
-    bp_json_make_object(maker, "machine");
+void bp_make_machine(bp_json_maker *maker, const char *key, const bp_machine *machine,
+                     const bp_json_tree *system, bool is_for_screen) {
+    bp_json_make_object(maker, key);
     bp_json_make_known_text(maker, "captured_at", machine->captured_at);
     bp_json_make_uint(maker, "processes", true, machine->process_count);
     bp_json_make_uint(maker, "denied_processes", true, machine->denied_process_count);
@@ -436,15 +436,11 @@ void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_j
     make_system(maker, system);
     make_pressure(maker, system);
     bp_json_make_number(maker, "window_ms", machine->window_ms > 0, machine->window_ms, 3);
-    if (machine->window_ms > 0) {
-        (void)snprintf(period, sizeof period, "over %.2f s", machine->window_ms / 1000);
-    }
-    bp_json_make_text(maker, "_period", period); /* what shares of the CPU are of */
     bp_json_make_number(maker, "collector_cpu_percent", machine->has_collector,
                         machine->collector_percent, 2);
-    make_tasks(maker, "busiest_processes", &machine->busiest, true);
-    make_tasks(maker, "largest_processes", &machine->largest, true);
+    make_tasks(maker, "busiest_processes", &machine->busiest, true, is_for_screen);
+    make_tasks(maker, "largest_processes", &machine->largest, true, is_for_screen);
     bp_json_make_uint(maker, "unknown_rss_processes", true, machine->no_rss_count);
-    make_tasks(maker, "busiest_threads", &machine->threads, false);
+    make_tasks(maker, "busiest_threads", &machine->threads, false, is_for_screen);
     bp_json_make_end(maker);
 }

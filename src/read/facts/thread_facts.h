@@ -44,6 +44,8 @@ extern const bp_json_tree_list bp_machine_lists[];
 bp_machine *bp_machine_new(uint64_t collector_pid);
 /* When it was read to its end. CORRUPT if there was no thread in it. */
 bugpack_status bp_machine_end(bp_machine *machine, bugpack_error *error);
-void bp_make_machine(bp_json_maker *maker, const bp_machine *machine, const bp_json_tree *system);
+/* The screen has a mark more where there is no memory. */
+void bp_make_machine(bp_json_maker *maker, const char *key, const bp_machine *machine,
+                     const bp_json_tree *system, bool is_for_screen);
 
 #endif

@@ -10,7 +10,6 @@
 #include "entries/frames.h"
 #include "entries/json_lines.h"
 #include "entries/manifest_lines.h"
-#include "facts/group.h"
 #include "print/html_style.h"
 #include "print/html_text.h"
 #include "print/sections.h"
@@ -19,13 +18,7 @@
  * The sections of a page that are made of many records, and what all sections share.
  */
 
-enum {
-    channel_max = 64,
-    log_line_max = 2000,
-    picture_max_bytes = 16 << 20,
-    bin_count = 60,
-    type_max = 48
-};
+enum { log_line_max = 2000, picture_max_bytes = 16 << 20, bin_count = 60, type_max = 48 };
 
 /* A page being written. */
 typedef struct html_page {
@@ -139,8 +132,7 @@ static bugpack_status write_record(void *context, const char *line, size_t line_
 }
 
 static void html_log(html_page *page) {
-    const bp_json_tree *facts = bp_json_tree_object(page->facts->document, "log");
-    uint64_t count = bp_json_tree_uint_or(facts, "_count", 0);
+    uint64_t count = bp_json_tree_uint_or(page->facts->document, "log_count", 0);
     if (count == 0) {
         return;
     }
@@ -159,9 +151,9 @@ static void html_log(html_page *page) {
 
 /* Messages by type, and of each channel over time. */
 typedef struct traffic_counts {
-    const bp_json_tree *channels;    /* the first */
+    const bp_process_reader *reader;
     uint64_t from_ns, to_ns, bin_ns; /* the bins of a channel reach to `to_ns` at least */
-    uint64_t bins[channel_max][bin_count];
+    uint64_t bins[BP_READER_CHANNEL_MAX][bin_count];
     struct {
         char name[64];
         uint64_t messages, bytes;
@@ -199,9 +191,8 @@ static bugpack_status count_message(void *context, const char *line, size_t line
     }
     count_type(traffic, type, byte_count);
     uint64_t wall_ns = bp_json_line_time(&fields[0].value);
-    const bp_json_tree *row = traffic->channels;
-    for (size_t i = 0; row != NULL && i < channel_max; i++, row = bp_json_tree_next(row)) {
-        if (strcmp(bp_json_tree_text_or(row, "channel", ""), channel) == 0 &&
+    for (size_t i = 0; i < traffic->reader->channel_count; i++) {
+        if (strcmp(traffic->reader->channels[i].name, channel) == 0 &&
             wall_ns >= traffic->from_ns && wall_ns <= traffic->to_ns) {
             traffic->bins[i][(wall_ns - traffic->from_ns) / traffic->bin_ns]++;
         }
@@ -215,7 +206,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
     (void)snprintf(columns, sizeof columns, "Channel|Sent|Received|Messages over %.1f s",
                    (double)(traffic->to_ns - traffic->from_ns) / 1e9);
     bp_html_begin_table(&page->html, columns);
-    BP_JSON_EACH (row, traffic->channels) {
+    BP_JSON_EACH (row, bp_json_tree_rows(page->facts->document, "traffic")) {
         (void)bp_html_fill(
             &page->html,
             "<tr><th scope=\"row\">{channel}</th>"
@@ -227,7 +218,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
         bp_html_print(&page->html, "</td></tr>");
     }
     bp_html_print(&page->html, "</tbody></table>");
-    (void)bp_html_fill(&page->html, "<p>{_other_messages:u} messages are of further channels.</p>",
+    (void)bp_html_fill(&page->html, "<p>{other_messages:u} messages are of further channels.</p>",
                        page->facts->document);
 }
 
@@ -250,27 +241,26 @@ static void write_types(html_page *page, const traffic_counts *traffic) {
 /* From the first message of any channel to the last. */
 static void set_span(traffic_counts *traffic) {
     traffic->from_ns = UINT64_MAX;
-    BP_JSON_EACH (row, traffic->channels) {
-        uint64_t ns;
-        if (bp_clock_parse(bp_json_tree_text_or(row, "_first", ""), &ns)) {
-            traffic->from_ns = ns < traffic->from_ns ? ns : traffic->from_ns;
-        }
-        if (bp_clock_parse(bp_json_tree_text_or(row, "last", ""), &ns)) {
-            traffic->to_ns = ns > traffic->to_ns ? ns : traffic->to_ns;
-        }
+    for (size_t i = 0; i < traffic->reader->channel_count; i++) {
+        const bp_channel_row *row = &traffic->reader->channels[i];
+        bool is_first = row->first_wall_ns != 0 && row->first_wall_ns < traffic->from_ns;
+        traffic->from_ns = is_first ? row->first_wall_ns : traffic->from_ns;
+        traffic->to_ns = row->last_wall_ns > traffic->to_ns ? row->last_wall_ns : traffic->to_ns;
     }
     traffic->to_ns = traffic->to_ns < traffic->from_ns ? traffic->from_ns : traffic->to_ns;
     traffic->bin_ns = (traffic->to_ns - traffic->from_ns) / bin_count + 1;
 }
 
 static void html_traffic(html_page *page) {
-    const bp_json_tree *channels = bp_json_tree_rows(page->facts->document, "traffic");
-    traffic_counts *traffic = channels == NULL ? NULL : calloc(1, sizeof *traffic);
-    if (traffic == NULL) {
-        page->status = channels == NULL ? page->status : BUGPACK_ERR_NO_MEMORY;
+    if (page->facts->first.channel_count == 0) {
         return;
     }
-    traffic->channels = channels;
+    traffic_counts *traffic = calloc(1, sizeof *traffic);
+    if (traffic == NULL) {
+        page->status = BUGPACK_ERR_NO_MEMORY;
+        return;
+    }
+    traffic->reader = &page->facts->first;
     set_span(traffic);
     begin_section(page, BP_SECTION_TRAFFIC);
     if (html_may_read(page, "traffic-index.jsonl", UINT64_MAX)) {
@@ -337,27 +327,23 @@ static void write_fact(html_page *page, const char *name, const char *value) {
 
 static void write_identity(html_page *page) {
     static const char *const lines[] = {
-        "<header><h1>{app|Report}{[ {version}]}: {_kind}</h1><dl>",
-        "<dt>Description</dt><dd>{_description}</dd>",
-        "{_died_unseen:!}<dt>Last sign of life</dt><dd>{triggered_at}</dd>",
-        "{_died_unseen:~}<dt>Triggered</dt><dd>{triggered_at}</dd>",
-        "{triggered_at:~}<dt>Written</dt><dd>{_timestamp}</dd>",
-        "{_is_process:!}<dt>Process</dt><dd>{[{process} ]}{pid:u}</dd>",
-        "<dt>Started</dt><dd>{started_at}</dd>",
-        "<dt>Build</dt><dd>{build_id}</dd>",
-        "<dt>Gap</dt><dd>{gap_key}</dd>",
-        "<dt>Channel</dt><dd>{channel}</dd>",
-        "<dt>Machine</dt><dd>{machine}</dd>",
-        "<dt>Report</dt><dd>{report_id}</dd>"};
+        "<header><h1>{report.app|Report}{[ {report.version}]}: {kind}</h1><dl>",
+        "<dt>Description</dt><dd>{says}</dd>",
+        "{died_unseen:!}<dt>Last sign of life</dt><dd>{report.triggered_at}</dd>",
+        "{died_unseen:~}<dt>Triggered</dt><dd>{report.triggered_at}</dd>",
+        "{report.triggered_at:~}<dt>Written</dt><dd>{timestamp}</dd>",
+        "{is_process:!}<dt>Process</dt><dd>{[{report.process} ]}{report.pid:u}</dd>",
+        "<dt>Started</dt><dd>{report.started_at}</dd>",
+        "<dt>Build</dt><dd>{report.build_id}</dd>",
+        "<dt>Gap</dt><dd>{report.gap_key}</dd>",
+        "<dt>Channel</dt><dd>{report.channel}</dd>",
+        "<dt>Machine</dt><dd>{report.machine}</dd>",
+        "<dt>Report</dt><dd>{report.report_id}</dd>",
+        "<dt>Signature</dt><dd>{signature}{[{weak_signature:!}, which names no place]}</dd>"};
     bp_buffer names;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        (void)bp_html_fill(&page->html, lines[i],
-                           bp_json_tree_object(page->facts->document, "report"));
+        (void)bp_html_fill(&page->html, lines[i], page->facts->document);
     }
-    (void)bp_html_fill(&page->html,
-                       "<dt>Signature</dt><dd>{signature}{[{weak_signature:!}, which names no "
-                       "place]}</dd>",
-                       page->facts->document);
     (void)bp_html_fill(
         &page->html,
         "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",
@@ -411,25 +397,29 @@ static void write_waits(html_page *page) {
 }
 
 static void write_history(html_page *page) {
-    const bp_json_tree *process = bp_json_tree_object(page->facts->document, "process");
-    const bp_json_tree *heap = bp_json_tree_object(page->facts->document, "heap");
-    if (!bp_json_tree_is_true(process, "_has_use") && page->facts->first.sample_count == 0 &&
+    const bp_json_tree *document = page->facts->document;
+    const bp_json_tree *heap = bp_json_tree_object(document, "heap");
+    if (!bp_json_tree_is_true(document, "has_use") && page->facts->first.sample_count == 0 &&
         bp_json_tree_member(heap, "allocated_bytes") == NULL) {
         return;
     }
     begin_section(page, BP_SECTION_METRICS);
     (void)bp_html_fill(&page->html, "<p>" BP_FILL_GROUP ".</p>",
-                       bp_json_tree_object(page->facts->document, "group"));
-    (void)bp_html_fill(
-        &page->html,
-        "{_has_use:!}<p>{[{_has_rate:!}{cpu_percent:.1f} % of one CPU over "
-        "{sample_window_ms:.2t} s, ]}{[{rss_kb:.1m} MiB resident, ]}{thread_count:u} "
-        "thread{thread_count:p}{[, up {uptime_secs:.0f} s]}.</p>",
-        process);
+                       bp_json_tree_object(document, "group"));
+    (void)bp_html_fill(&page->html,
+                       "{has_use:!}<p>{[{has_rate:!}{process.cpu_percent:.1f} % of one CPU over "
+                       "{process.sample_window_ms:.2t} s, ]}{[{process.rss_kb:.1m} MiB resident, ]}"
+                       "{process.thread_count:u} thread{process.thread_count:p}"
+                       "{[, up {process.uptime_secs:.0f} s]}.</p>",
+                       document);
     bp_html_history(&page->html, page->facts);
     (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
                        heap);
     end_section(page);
+}
+
+static const bp_json_tree *of_interest(const html_page *page) {
+    return bp_json_tree_rows(page->facts->document, "processes_of_interest");
 }
 
 /* The profiles of several processes as one, whose threads have the process in their names. */
@@ -454,9 +444,8 @@ static bugpack_status join_stack(void *context, const char *line, size_t line_by
 }
 
 static void join_profiles(html_page *page, joined_profile *joined) {
-    const bp_json_tree *process = NULL;
     bp_buffer_init(&joined->line, SIZE_MAX / 4);
-    while ((process = bp_group_next(page->facts->document, process)) != NULL) {
+    BP_JSON_EACH (process, of_interest(page)) {
         char entry[128];
         (void)snprintf(entry, sizeof entry, "%sprofile.folded",
                        bp_json_tree_text_or(process, "folder", ""));
@@ -472,15 +461,16 @@ static void join_profiles(html_page *page, joined_profile *joined) {
 
 static void write_profile(html_page *page) {
     joined_profile joined = {.pid = 0};
-    if (bp_json_tree_object(page->facts->document, "_profile") == NULL) {
+    const bp_json_tree *document = page->facts->document;
+    bool is_of_group = bp_json_tree_object(document, "group") != NULL;
+    if (bp_json_tree_rows(document, "profile_threads") == NULL) {
         return;
     }
-    bool is_of_group = bp_json_tree_object(page->facts->document, "group") != NULL;
     if (is_of_group) {
         join_profiles(page, &joined);
     }
     begin_section(page, BP_SECTION_PROFILE);
-    bp_html_profile(&page->html, bp_json_tree_object(page->facts->document, "_profile"),
+    bp_html_profile(&page->html, document,
                     is_of_group ? &joined.tree : &page->facts->first.profile);
     end_section(page);
     bp_call_tree_release(&joined.tree);
@@ -546,12 +536,11 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
 
 /* A fault of the entry is a finding already. */
 static void write_stacks(html_page *page) {
-    const bp_json_tree *process = NULL;
     static const bp_json_tree_list lists[] = {{"threads", write_stack, false}, {NULL, NULL, false}};
     stack_list list = {.page = page};
-    while ((list.process = bp_group_next(page->facts->document, process)) != NULL) {
+    BP_JSON_EACH (process, of_interest(page)) {
         char entry[128];
-        process = list.process;
+        list.process = process;
         (void)snprintf(entry, sizeof entry, "%sstacks.json",
                        bp_json_tree_text_or(process, "folder", ""));
         if (html_may_read(page, entry, UINT64_MAX)) {
@@ -572,8 +561,7 @@ static void write_notifications(html_page *page) {
 /* True for an entry of the report, and of a process of interest. */
 static bool is_of_interest(const html_page *page, const char *entry) {
     size_t length = bp_report_folder_bytes(entry);
-    const bp_json_tree *process = NULL;
-    while (length > 0 && (process = bp_group_next(page->facts->document, process)) != NULL) {
+    BP_JSON_EACH (process, length > 0 ? of_interest(page) : NULL) {
         const char *folder = bp_json_tree_text_or(process, "folder", "");
         if (strlen(folder) == length && strncmp(folder, entry, length) == 0) {
             return true;
@@ -665,8 +653,8 @@ static void write_head(html_page *page) {
                   "%s'\">\n<meta name=\"viewport\" content=\"width=device-width, "
                   "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n",
                   hash_text);
-    (void)bp_html_fill(&page->html, "<title>{app|Report}: {_kind}</title>\n<style>",
-                       bp_json_tree_object(page->facts->document, "report"));
+    (void)bp_html_fill(&page->html, "<title>{report.app|Report}: {kind}</title>\n<style>",
+                       page->facts->document);
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
     bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
 }

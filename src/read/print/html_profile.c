@@ -151,14 +151,14 @@ static void write_top(bp_html *html, const bp_call_tree *profile) {
     bp_html_print(html, "</tbody></table>");
 }
 
-void bp_html_profile(bp_html *html, const bp_json_tree *facts, const bp_call_tree *profile) {
-    (void)bp_html_fill(html, "<p>" BP_FILL_PROFILE ".</p>", facts);
+void bp_html_profile(bp_html *html, const bp_json_tree *document, const bp_call_tree *profile) {
+    (void)bp_html_fill(html, "<p>" BP_FILL_PROFILE ".</p>", document);
     bp_html_print(html, "<ul>");
-    BP_JSON_EACH (row, bp_json_tree_rows(facts, "threads")) {
-        (void)bp_html_fill(html, "<li>{name}{[ of {_pid:u}]} {_percent:.0f %}" BP_FILL_PATH "</li>",
+    BP_JSON_EACH (row, bp_json_tree_rows(document, "profile_threads")) {
+        (void)bp_html_fill(html, "<li>{name}{[ of {pid:u}]} {percent:.0f %}" BP_FILL_PATH "</li>",
                            row);
     }
-    (void)bp_html_fill(html, "<li>and {_other_threads:u} more</li>", facts);
+    (void)bp_html_fill(html, "<li>and {other_profile_threads:u} more</li>", document);
     bp_html_print(html, "</ul>");
     if (bp_call_tree_samples(profile) > 0) {
         write_flame(html, profile);

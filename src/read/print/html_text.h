@@ -69,7 +69,7 @@ void bp_html_waits(bp_html *html, const bp_waits *waits);
 
 /* A profile: what the facts say of it, a flame graph, from the threads at the top down, and the
  * functions in which most samples were taken. */
-void bp_html_profile(bp_html *html, const bp_json_tree *facts, const bp_call_tree *profile);
+void bp_html_profile(bp_html *html, const bp_json_tree *document, const bp_call_tree *profile);
 
 /* A row of bars: of each of `count` parts of the time from `from_ns` to `to_ns`. */
 void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size_t count);

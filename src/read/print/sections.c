@@ -19,61 +19,61 @@ static const bp_section_line crash[] = {
 
 static const bp_section_line output[] = {
     {.page = "<pre>"},
-    {.list = "_output", .screen = "  {text}", .page = "{text}\n"},
+    {.list = "output", .screen = "  {text}", .page = "{text}\n"},
     {.page = "</pre>"},
     {.page = NULL}};
 
 #define THREAD_ON_SCREEN                                                                           \
-    "{cpu_percent:6.1f} %  {tid:7u} {_label:-16s} {[of {_process}: ]}" BP_FILL_STATE BP_FILL_WAIT  \
-    "{[{waits_for:!}{_place:!},]}{[ in {_place}]}"
+    "{cpu_percent:6.1f} %  {tid:7u} {label:-16s} {[of {process}: ]}" BP_FILL_STATE BP_FILL_WAIT    \
+    "{[{waits_for:!}{place:!},]}{[ in {place}]}"
 
 static const bp_section_line threads[] = {
-    {.list = "_threads",
+    {.list = "threads",
      .screen = THREAD_ON_SCREEN,
      .indent = 28,
      .columns = "Thread|CPU|State and functions",
-     .page = "<tr><th scope=\"row\">{_label} <span class=\"entry\">{tid:u}{[ of "
-             "{_process}]}</span></th>"
+     .page = "<tr><th scope=\"row\">{label} <span class=\"entry\">{tid:u}{[ of "
+             "{process}]}</span></th>"
              "<td>{cpu_percent:.1f} %<svg class=\"cpu\" viewBox=\"0 0 100 8\" "
              "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect "
              "width=\"{cpu_percent:.1c}\" height=\"8\"/></svg></td>"
              "<td>" BP_FILL_STATE "{[ in {syscall}]}" BP_FILL_WAIT
              "{[<br><code>{frames}</code>]}</td></tr>"},
-    {.list = "_idle_threads", .screen = "         {text}", .indent = 9, .page = "<p>{text}.</p>"},
-    {.screen = "and {_other_threads:u} more", .page = "<p>And {_other_threads:u} more.</p>"},
-    {.screen = "other ends of pipes and sockets are not all known: {_searched:u} processes were "
+    {.list = "idle_threads", .screen = "         {text}", .indent = 9, .page = "<p>{text}.</p>"},
+    {.screen = "and {other_threads:u} more", .page = "<p>And {other_threads:u} more.</p>"},
+    {.screen = "other ends of pipes and sockets are not all known: {searched:u} processes were "
                "searched before the time was up",
      .indent = 3,
-     .page = "<p>Other ends of pipes and sockets are not all known: {_searched:u} processes were "
+     .page = "<p>Other ends of pipes and sockets are not all known: {searched:u} processes were "
              "searched before the time was up.</p>"},
-    {.list = "_own_threads", .screen = THREAD_ON_SCREEN, .when = BP_IF_ALL, .indent = 28},
-    {.screen = "and {_own_count:u} of bugpack itself",
+    {.list = "own_threads", .screen = THREAD_ON_SCREEN, .when = BP_IF_ALL, .indent = 28},
+    {.screen = "and {own_count:u} of bugpack itself",
      .when = BP_UNLESS_ALL,
-     .page = "<p>And {_own_count:u} of bugpack itself.</p>"},
+     .page = "<p>And {own_count:u} of bugpack itself.</p>"},
     {.page = NULL}};
 
 /* The page has a chart instead. */
 static const bp_section_line profile[] = {
     {.screen = BP_FILL_PROFILE},
-    {.list = "threads",
-     .screen = "   {name}{[ of {_pid:u}]} {_percent:.0f %}" BP_FILL_PATH,
+    {.list = "profile_threads",
+     .screen = "   {name}{[ of {pid:u}]} {percent:.0f %}" BP_FILL_PATH,
      .indent = 5},
-    {.screen = "   and {_other_threads:u} more"},
+    {.screen = "   and {other_profile_threads:u} more"},
     {.page = NULL}};
 
 static const bp_section_line processes[] = {
-    {.list = "_processes",
-     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{_count:u} x ]}{[{title}]}"
+    {.list = "processes",
+     .screen = "{cpu_percent:6.1f|?} %  {rss_kb:9k|?}  {pid:7u|?} {[{count:u} x ]}{[{title}]}"
                "{[{title:~}{name:-16s|}]}{[{title:~} [{folder}]]}",
      .columns = "Process|CPU|Resident|Entries",
-     .page = "<tr><th scope=\"row\">{[{_count:u} x ]}{[{title}]}{[{title:~}{name|}]}{[ <span "
+     .page = "<tr><th scope=\"row\">{[{count:u} x ]}{[{title}]}{[{title:~}{name|}]}{[ <span "
              "class=\"entry\">{pid:u}</span>]}</th><td>{[{cpu_percent:.1f} %]}</td>"
              "<td>{[{rss_kb:.1m} MiB]}</td><td class=\"entry\">{folder|}</td></tr>"},
-    {.screen = "and {_other_processes:u} more", .page = "<p>And {_other_processes:u} more.</p>"},
+    {.screen = "and {other_processes:u} more", .page = "<p>And {other_processes:u} more.</p>"},
     {.page = NULL}};
 
 #define PROCESS_ON_SCREEN                                                                          \
-    "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {[{rss_kb:9k}]}{[{_no_rss:9s}]}  {pid:7u} "       \
+    "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {[{rss_kb:9k}]}{[{no_rss:9s}]}  {pid:7u} "        \
     "{name:-16s|} {thread_count:u} thread{thread_count:p}{[{running_threads:+}, "                  \
     "{running_threads:u} running]}{[{born_in_window:!}, born in the window]}"                      \
     "{[, ended children used {children_cpu_ms:.0f} ms]}"
@@ -82,6 +82,8 @@ static const bp_section_line processes[] = {
     "<tr><th scope=\"row\">{name|} <span class=\"entry\">{pid:u} </span></th>"                     \
     "<td>{[{cpu_percent:.1f} %]}</td><td>{[{cpu_ns:.1n} s]}</td>"                                  \
     "<td>{[{born_in_window:!} (born in the window) ]}{[{rss_kb:.1m} MiB]}</td></tr>"
+
+#define PERIOD "{[over {window_ms:.2t} s]}{[{window_ms:~}since they began]}"
 
 static const bp_section_line machine[] = {
     {.screen = "captured   {captured_at}"},
@@ -104,7 +106,7 @@ static const bp_section_line machine[] = {
              "{pressure_avg10_percent.cpu:.1f %|?}, for memory {pressure_avg10_percent.memory:.1f "
              "%|?}, for I/O {pressure_avg10_percent.io:.1f %|?}.</p>"},
     {.list = "busiest_processes",
-     .title = "Processes by CPU {_period}",
+     .title = "Processes by CPU " PERIOD,
      .screen = PROCESS_ON_SCREEN,
      .columns = PROCESS_COLUMNS,
      .page = PROCESS_ON_PAGE},
@@ -119,7 +121,7 @@ static const bp_section_line machine[] = {
      .page = "{unknown_rss_processes:+}<p>And {unknown_rss_processes:u} whose memory is not known."
              "</p>"},
     {.list = "busiest_threads",
-     .title = "Threads by CPU {_period}",
+     .title = "Threads by CPU " PERIOD,
      .screen = "{cpu_percent:6.1f|?} %  {cpu_ns:10.2n|?} s  {tid:7u} {name:-16s|} {state}, of "
                "{pid:u} {process|}{[{born_in_window:!}, born in the window]}",
      .columns = "Thread|CPU|CPU time|State",
@@ -149,25 +151,25 @@ static const bp_section_line traffic[] = {
     {.list = "traffic",
      .screen = "{channel:-16s} sent {[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:b}), "
                "received {[{at_least:!}at least ]}{received.messages:u} ({received.bytes:b})"},
-    {.screen = "and {_other_messages:u} more messages"},
+    {.screen = "and {other_messages:u} more messages"},
     {.page = NULL}};
 
 const bp_section bp_sections[] = {
     [BP_SECTION_FINDINGS] = {"findings", "Findings", "", NULL, NULL, NULL},
-    [BP_SECTION_CRASH] = {"crash", "Where it crashed", ", innermost first  [crash.json]", "_crash",
+    [BP_SECTION_CRASH] = {"crash", "Where it crashed", ", innermost first  [crash.json]", "crash",
                           "frames", crash},
-    [BP_SECTION_OUTPUT] = {"output", "Last lines of its output", "  [logs.jsonl]", "", "_output",
+    [BP_SECTION_OUTPUT] = {"output", "Last lines of its output", "  [logs.jsonl]", "", "output",
                            output},
     [BP_SECTION_WAITS] = {"waits", "Who waits for whom", "  [threads.json]", NULL, NULL, NULL},
     [BP_SECTION_PICTURES] = {"screenshots", "Screenshots", "", NULL, NULL, NULL},
     [BP_SECTION_METRICS] = {"metrics", "CPU and memory", "", NULL, NULL, NULL},
     [BP_SECTION_PROCESSES] = {"processes", "Processes by CPU", "  [processes/PID-NAME/]", "",
-                              "_processes", processes},
-    [BP_SECTION_PROFILE] = {"profile", "Where the CPU time went", "  [profile.folded]", "_profile",
-                            "threads", profile},
-    [BP_SECTION_THREADS] = {"threads", "Busiest threads", "", "", "_threads", threads},
-    [BP_SECTION_MACHINE] = {"machine", "Machine", "  [host-threads.json]", "machine", NULL,
-                            machine},
+                              "processes", processes},
+    [BP_SECTION_PROFILE] = {"profile", "Where the CPU time went", "  [profile.folded]", "",
+                            "profile_threads", profile},
+    [BP_SECTION_THREADS] = {"threads", "Busiest threads", "", "", "threads", threads},
+    [BP_SECTION_MACHINE] = {"machine", "Machine", "  [host-threads.json]", "machine_on_screen",
+                            NULL, machine},
     [BP_SECTION_STACKS] = {"stacks", "Stacks", "  [stacks.json]", NULL, NULL, NULL},
     [BP_SECTION_TRIGGERS] = {"triggers", "Gaps and other automatic triggers", "", "", "triggers",
                              triggers},
