@@ -36,7 +36,7 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
                      size_t from, size_t to, bp_hit *ret_hit) {
     bp_match match;
     *ret_hit = (bp_hit){.from = from, .to = to, .match_from = from, .rule = rule};
-    if (bp_rule_set_rule(scan->set, rule)->until != NULL) {
+    if (scan->set->list.rules[rule].until != NULL) {
         return false;
     }
     bp_match_result result = bp_scan_match(scan, rule, pair->text, pair->size, offset, &match);
@@ -52,7 +52,7 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
     if (!pair->is_cut && match.secret_to < pair->size) {
         ret_hit->to = from + (match.secret_to - pair->value_from);
     }
-    return bp_rule_set_rule(scan->set, rule)->check == NULL;
+    return scan->set->list.rules[rule].check == NULL;
 }
 
 static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t to,

@@ -326,7 +326,7 @@ static bool is_filler(const unsigned char *text, size_t byte_count) {
 static void overwrite(const bp_redactor *redactor, const bp_redact_span *span,
                       unsigned char *bytes) {
     char tag[BP_TAG_BYTES];
-    const char *rule = bp_rule_set_rule(redactor->set, span->rule)->id;
+    const char *rule = redactor->set->list.rules[span->rule].id;
     size_t length = bp_tag_print(&redactor->key, rule, span->hash, tag);
     size_t byte_count = span->to - span->from;
     memset(bytes + span->from, 'x', byte_count);

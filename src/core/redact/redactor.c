@@ -58,7 +58,7 @@ bp_redactor *bp_redactor_new(const bp_rule_set *set) {
         return NULL;
     }
     redactor->set = set;
-    redactor->counts = calloc(bp_rule_set_count(set) + 1, sizeof *redactor->counts);
+    redactor->counts = calloc(set->list.count + 1, sizeof *redactor->counts);
     bp_tag_key_new(&redactor->key);
     bp_buffer_init(&redactor->entry.held, record_max_bytes + 1);
     for (size_t i = 0; i < BP_REDACT_LINES; i++) {
@@ -94,7 +94,7 @@ void bp_redactor_free(bp_redactor *redactor) {
 void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
     struct bp_redact_entry *entry = &redactor->entry;
     bp_scan_reset(&redactor->scan);
-    memset(redactor->counts, 0, bp_rule_set_count(redactor->set) * sizeof *redactor->counts);
+    memset(redactor->counts, 0, redactor->set->list.count * sizeof *redactor->counts);
     bp_buffer_clear(&entry->held);
     *entry = (struct bp_redact_entry){.form = form,
                                       .aim = form == BP_REDACT_FRAMES ? BP_REDACT_FRAMES_BEGIN
@@ -129,7 +129,7 @@ static bugpack_status pass(const struct bp_redact_entry *entry, const void *byte
 static bugpack_status replace(bp_redactor *redactor, const char *raw, const bp_redact_span *span,
                               size_t *done) {
     char text[1 + BP_TAG_BYTES + 1] = "\"";
-    const char *rule = bp_rule_set_rule(redactor->set, span->rule)->id;
+    const char *rule = redactor->set->list.rules[span->rule].id;
     size_t length = bp_tag_print(&redactor->key, rule, span->hash, text + 1);
     text[1 + length] = '"';
     redactor->counts[span->rule]++;
@@ -265,7 +265,7 @@ static unsigned count_lines(const bp_redactor *redactor, const char *raw, size_t
             bp_keywords_state(set->keywords, (const unsigned char *)raw, at + 1);
         size_t hit_count = bp_keywords_hits(set->keywords, state, &hits);
         for (size_t i = 0; i < hit_count; i++) {
-            unsigned lines = bp_rule_set_rule(set, hits[i].owner)->line_count;
+            unsigned lines = set->list.rules[hits[i].owner].line_count;
             count = lines > count ? lines : count;
         }
     }

@@ -491,14 +491,6 @@ bugpack_status bp_rule_set_of_texts(const char *name, char *const *texts, size_t
     return status;
 }
 
-size_t bp_rule_set_count(const bp_rule_set *set) {
-    return set->list.count;
-}
-
-const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index) {
-    return &set->list.rules[index];
-}
-
 bp_matcher *bp_matcher_new(const bp_rule_set *set) {
     bp_matcher *matcher = calloc(1, sizeof *matcher);
     if (matcher == NULL) {

@@ -88,9 +88,6 @@ bp_rule_set *bp_rule_set_retain(bp_rule_set *set);
 /* The last reference frees it. NULL is fine. */
 void bp_rule_set_drop(bp_rule_set *set);
 
-size_t bp_rule_set_count(const bp_rule_set *set);
-const bp_rule *bp_rule_set_rule(const bp_rule_set *set, size_t index);
-
 /* The matching state of one thread. NULL without memory. */
 typedef struct bp_matcher bp_matcher;
 bp_matcher *bp_matcher_new(const bp_rule_set *set);

@@ -98,7 +98,7 @@ static bool end_with_text(const struct record *record, bp_hit *hit) {
 static void add_hit(struct record *record, bp_hit hit) {
     bp_scan *scan = record->scan;
     const unsigned char *text = record->text;
-    bool is_of_text = bp_rule_set_rule(scan->set, hit.rule)->check == NULL;
+    bool is_of_text = scan->set->list.rules[hit.rule].check == NULL;
     if (scan->is_of_traffic && is_of_text && !end_with_text(record, &hit)) {
         return;
     }
@@ -145,7 +145,7 @@ static bool applies(const bp_scan *scan, const bp_rule *rule) {
 static void try_undecided(struct record *record, uint16_t rule, size_t offset, size_t keyword_to) {
     bp_scan *scan = record->scan;
     size_t near = record->size > undecided_max_bytes ? record->size - undecided_max_bytes : 0;
-    const bp_rule *tried = bp_rule_set_rule(scan->set, rule);
+    const bp_rule *tried = &scan->set->list.rules[rule];
     bool is_later = scan->is_undecided && scan->undecided.match_from <= record->from + offset;
     size_t from = 0;
     bool is_whole = false;
@@ -168,7 +168,7 @@ static void try_undecided(struct record *record, uint16_t rule, size_t offset, s
 static bool try_rule(struct record *record, uint16_t index, size_t size, size_t offset,
                      bp_match *ret_match) {
     bp_scan *scan = record->scan;
-    const bp_rule *rule = bp_rule_set_rule(scan->set, index);
+    const bp_rule *rule = &scan->set->list.rules[index];
     if (!applies(scan, rule)) {
         return false;
     }
@@ -210,7 +210,7 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
             const bp_hit *last = scan->hit_count > 0 ? &scan->hits[scan->hit_count - 1] : NULL;
             size_t from = at - ends[i].length;
             bp_match match;
-            if (is_joint && from > bp_rule_set_rule(scan->set, ends[i].owner)->before_bytes) {
+            if (is_joint && from > scan->set->list.rules[ends[i].owner].before_bytes) {
                 continue;
             }
             if (last == NULL || record->from + from < last->from || record->from + at > last->to) {
@@ -309,7 +309,7 @@ static void open_block(bp_scan *scan, uint64_t stream, uint64_t key, uint16_t ru
 
 /* A line behind one that began a block. */
 static void continue_block(struct record *record, bp_open_block *block, size_t from, size_t to) {
-    const char *until = bp_rule_set_rule(record->scan->set, block->rule)->until;
+    const char *until = record->scan->set->list.rules[block->rule].until;
     size_t end = find(record, from, to, until);
     bp_hit hit = {.rule = block->rule};
     bool is_key = find_key_line(record, from, end, &hit);
@@ -330,7 +330,7 @@ static void continue_block(struct record *record, bp_open_block *block, size_t f
 /* A block begins at `match`, in the line that ends at `to`. */
 static void begin_block(struct record *record, uint16_t rule, uint64_t stream, uint64_t key,
                         const bp_match *match, size_t to) {
-    const char *until = bp_rule_set_rule(record->scan->set, rule)->until;
+    const char *until = record->scan->set->list.rules[rule].until;
     size_t end = find(record, match->to, to, until);
     bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
     if (end < to) {
@@ -361,7 +361,7 @@ static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *
         size_t count = bp_keywords_hits(keywords, state, &ends);
         for (size_t i = 0; i < count; i++) {
             *ret_rule = ends[i].owner;
-            if (bp_rule_set_rule(set, ends[i].owner)->until != NULL &&
+            if (set->list.rules[ends[i].owner].until != NULL &&
                 bp_matcher_match(record->scan->matcher, ends[i].owner, record->text, to,
                                  at - ends[i].length, ret_match) == BP_MATCH_FOUND) {
                 return true;
@@ -401,7 +401,7 @@ bugpack_status bp_scan_record(bp_scan *scan, const bp_view *view) {
     search_keywords(&record, record.size, false);
     search_joints(&record);
     for (size_t i = 0; scan->set->searches_all && i < scan->set->list.count; i++) {
-        if (scan->set->codes[i] != NULL && bp_rule_set_rule(scan->set, i)->keywords == NULL) {
+        if (scan->set->codes[i] != NULL && scan->set->list.rules[i].keywords == NULL) {
             search_everywhere(&record, (uint16_t)i);
         }
     }

@@ -59,8 +59,8 @@ static bool add_redactions(struct rewriting *rewriting, bp_json_tree *line, uint
     } else if (byte_count > 0 && !was_redacted) {
         is_set = bp_json_tree_set_bool(line, "not_searched", true);
     }
-    for (size_t i = 0; is_set && i < bp_rule_set_count(rewriting->request->rules); i++) {
-        const char *rule = bp_rule_set_rule(rewriting->request->rules, i)->id;
+    for (size_t i = 0; is_set && i < rewriting->request->rules->list.count; i++) {
+        const char *rule = rewriting->request->rules->list.rules[i].id;
         if (counts[i] == 0) {
             continue;
         }

@@ -220,7 +220,7 @@ static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **r
         return BUGPACK_OK; /* and no channel was kept from the rules */
     }
     const uint64_t *counts = bp_redactor_counts(bundle->redactor);
-    size_t count = 0, rule_count = bp_rule_set_count(rules), capacity = 0;
+    size_t count = 0, rule_count = rules->list.count, capacity = 0;
     bp_redaction_count *found = NULL;
     char *exact = exact_bytes > 0 ? calloc(exact_bytes + 1, 1) : NULL;
     bool has_memory = exact_bytes == 0 || exact != NULL;
@@ -230,7 +230,7 @@ static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **r
         }
         if (counts[i] > 0 && has_memory) {
             found[count++] =
-                (bp_redaction_count){.rule = bp_rule_set_rule(rules, i)->id, .count = counts[i]};
+                (bp_redaction_count){.rule = rules->list.rules[i].id, .count = counts[i]};
         }
     }
     if (!has_memory) {

@@ -51,8 +51,8 @@ static const char *run_plain(bp_redact_form form, const char *text) {
 }
 
 static uint64_t count_of(const char *id) {
-    for (size_t i = 0; i < bp_rule_set_count(set); i++) {
-        if (strcmp(bp_rule_set_rule(set, i)->id, id) == 0) {
+    for (size_t i = 0; i < set->list.count; i++) {
+        if (strcmp(set->list.rules[i].id, id) == 0) {
             return bp_redactor_counts(redactor)[i];
         }
     }
