@@ -9,7 +9,6 @@
 #include "archive/sha256.h"
 #include "base/status.h"
 #include "entries/content.h"
-#include "entries/manifest_lines.h"
 #include "entries/report_file.h"
 #include "json/member.h"
 #include "json/tree_reader.h"
@@ -21,11 +20,20 @@ static const char metadata_name[] = "metadata.json";
 static const size_t manifest_max_bytes = (size_t)4 << 20;
 static const size_t metadata_max_bytes = (size_t)1 << 20;
 
+/* A line of the manifest. Texts are the tree's; "" for a name or status that is not there, and
+ * sha256 may be NULL. */
+typedef struct manifest_line {
+    const char *name, *status, *sha256;
+    uint64_t bytes;
+    bool has_bytes, is_in_zip;
+} manifest_line;
+
 typedef struct verifying {
     uint64_t max_bytes;
     bp_archive_reader *reader;
     bp_json_tree *manifest; /* NULL: it cannot be read */
-    bp_manifest_lines lines;
+    manifest_line *lines;   /* by name */
+    size_t line_count;
     bp_content content;
     struct sha256_ctx hash;
     bugpack_status content_status; /* of the entry being read */
@@ -60,16 +68,56 @@ static bugpack_status add_reader_fault(verifying *state, const bugpack_error *de
     return BUGPACK_OK;
 }
 
+static int compare_lines(const void *one, const void *other) {
+    return strcmp(((const manifest_line *)one)->name, ((const manifest_line *)other)->name);
+}
+
 static bugpack_status read_lines(verifying *state, bugpack_error *error) {
-    bugpack_status status = bp_manifest_lines_read(state->manifest, &state->lines, error);
-    state->result.lacks_sha256 = !state->lines.has_sha256;
-    if (state->lines.repeats_name) {
+    const bp_json_tree *first = bp_json_tree_rows(state->manifest, "artefacts");
+    bool has_sha256 = false, lacks_name = false, repeats_name = false;
+    size_t count = 0;
+    BP_JSON_EACH (one, first) {
+        count++;
+    }
+    state->lines = calloc(count + 1, sizeof *state->lines);
+    if (state->lines == NULL) {
+        return bp_fail_memory(error, "read a manifest");
+    }
+    BP_JSON_EACH (one, first) {
+        manifest_line *line = &state->lines[state->line_count++];
+        *line = (manifest_line){.name = bp_json_tree_text_or(one, "name", ""),
+                                .status = bp_json_tree_text_or(one, "status", ""),
+                                .sha256 = bp_json_tree_text(one, "sha256")};
+        line->has_bytes = bp_json_tree_uint(one, "bytes", &line->bytes);
+        has_sha256 = has_sha256 || line->sha256 != NULL;
+        lacks_name = lacks_name || line->name[0] == '\0' || line->status[0] == '\0';
+    }
+    qsort(state->lines, count, sizeof *state->lines, compare_lines);
+    for (size_t i = 1; i < count && !repeats_name; i++) {
+        repeats_name = compare_lines(&state->lines[i - 1], &state->lines[i]) == 0;
+    }
+    state->result.lacks_sha256 = !has_sha256;
+    if (repeats_name) {
         add_fault(state, manifest_name, "an artefact is listed twice");
     }
-    if (state->lines.lacks_name) {
+    if (lacks_name) {
         add_fault(state, manifest_name, "an artefact has no name or status");
     }
-    return status;
+    return BUGPACK_OK;
+}
+
+/* NULL if there is none of that name. */
+static manifest_line *find_line(const verifying *state, const char *name) {
+    const manifest_line key = {.name = name};
+    return state->line_count == 0
+               ? NULL
+               : bsearch(&key, state->lines, state->line_count, sizeof key, compare_lines);
+}
+
+/* True if the line says that its entry is in the zip. */
+static bool is_present(const manifest_line *line) {
+    return strcmp(line->status, "ok") == 0 || strcmp(line->status, "truncated") == 0 ||
+           (line->has_bytes && line->bytes > 0) || line->sha256 != NULL;
 }
 
 /* Reads a whole entry, to be released in any case. OK without one. */
@@ -133,8 +181,8 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
 }
 
 /* Compares an entry with its line of the manifest; NULL: it has none. */
-static void check_line(verifying *state, const bp_archive_member *entry,
-                       const bp_manifest_row *line, const char *sha256) {
+static void check_line(verifying *state, const bp_archive_member *entry, const manifest_line *line,
+                       const char *sha256) {
     if (line == NULL) {
         add_fault(state, entry->name, "the manifest does not list it");
     } else if (!line->has_bytes || line->bytes != entry->bytes) {
@@ -160,7 +208,7 @@ static bugpack_status check_entry(verifying *state, size_t index, bugpack_error 
     bugpack_status status =
         bp_archive_reader_read(state->reader, index, UINT64_MAX, take, state, &detail);
     bp_sha256_print(&state->hash, sha256);
-    bp_manifest_row *line = bp_manifest_lines_find(&state->lines, entry.name);
+    manifest_line *line = find_line(state, entry.name);
     if (line != NULL) {
         line->is_in_zip = true;
     }
@@ -210,10 +258,10 @@ static bugpack_status check_entries(verifying *state, bugpack_error *error) {
         status = check_entry(state, i, error);
     }
     bool has_metadata = false;
-    for (size_t i = 0; i < state->lines.count; i++) {
-        const bp_manifest_row *line = &state->lines.lines[i];
+    for (size_t i = 0; i < state->line_count; i++) {
+        const manifest_line *line = &state->lines[i];
         has_metadata = has_metadata || strcmp(line->name, metadata_name) == 0;
-        if (!line->is_in_zip && bp_manifest_row_is_present(line)) {
+        if (!line->is_in_zip && is_present(line)) {
             add_fault(state, line->name, "the manifest lists it, and it is not there");
         }
     }
@@ -281,7 +329,7 @@ bugpack_status bp_verify(int fd, uint64_t max_bytes, bp_verify_result *ret_resul
     }
     bp_content_release(&state->content);
     bp_json_tree_free(state->manifest);
-    bp_manifest_lines_release(&state->lines);
+    free(state->lines);
     bp_archive_reader_free(state->reader);
     free(state);
     return status;

@@ -18,7 +18,13 @@
  * The sections of a page that are made of many records, and what all sections share.
  */
 
-enum { log_line_max = 2000, picture_max_bytes = 16 << 20, bin_count = 60, type_max = 48 };
+enum {
+    log_line_max = 2000,
+    picture_max_bytes = 16 << 20,
+    notifications_max_bytes = 4 << 20,
+    bin_count = 60,
+    type_max = 48
+};
 
 /* A page being written. */
 typedef struct html_page {
@@ -300,23 +306,6 @@ static void html_pictures(html_page *page) {
     }
 }
 
-static const size_t document_max_bytes = (size_t)4 << 20;
-
-/* A document that may be missing or damaged: then NULL. */
-static bp_json_tree *read_tree(html_page *page, const char *entry) {
-    bp_json_tree *tree = NULL;
-    bp_buffer text;
-    if (!html_may_read(page, entry, document_max_bytes)) {
-        return NULL;
-    }
-    bp_buffer_init(&text, document_max_bytes);
-    if (bp_report_file_read(page->facts->report, entry, &text, NULL) == BUGPACK_OK) {
-        (void)bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, NULL);
-    }
-    bp_buffer_release(&text);
-    return tree;
-}
-
 /* --- the sections ------------------------------------------------------------------------- */
 
 static void write_fact(html_page *page, const char *name, const char *value) {
@@ -553,7 +542,12 @@ static void write_stacks(html_page *page) {
 }
 
 static void write_notifications(html_page *page) {
-    bp_json_tree *document = read_tree(page, "notifications.json");
+    static const bp_json_tree_list no_lists[] = {{NULL, NULL, false}};
+    static const char entry[] = "notifications.json";
+    bp_json_tree *document = NULL;
+    if (html_may_read(page, entry, notifications_max_bytes)) {
+        (void)bp_report_file_each(page->facts->report, entry, no_lists, NULL, &document, NULL);
+    }
     write_lines(page, BP_SECTION_NOTIFICATIONS, document);
     bp_json_tree_free(document);
 }
