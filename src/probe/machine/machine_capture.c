@@ -445,14 +445,8 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
                    ? bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there is no \"%s\"", root->proc_path)
                    : bp_fail_errno(error, errno, "cannot open \"%s\"", root->proc_path);
     }
-    bugpack_status status = bp_machine_cgroups_init(&capture.cgroups)
-                                ? BUGPACK_OK
-                                : bp_fail_memory(error, "read the threads of the machine");
     bp_buffer_init(&capture.body, body_bytes_max);
-    if (status != BUGPACK_OK) {
-        goto out;
-    }
-    status = read_machine(&capture, error);
+    bugpack_status status = read_machine(&capture, error);
     if (status == BUGPACK_OK) {
         status = print_capture(&capture, sink, context, error);
     }
@@ -466,7 +460,6 @@ bugpack_status bp_machine_capture(const bp_machine_root *root, const bp_machine_
     if (status == BUGPACK_OK) {
         *ret_summary = capture.summary;
     }
-out:
     bp_buffer_release(&capture.body);
     (void)close(capture.proc_fd);
     return status;

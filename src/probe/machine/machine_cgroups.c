@@ -1,25 +1,19 @@
 /* The control groups of the machine, and the pressure on it and on each of them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "machine/machine_private.h"
 #include "platform/linux/files.h"
 #include "platform/linux/machine_text.h"
 #include "platform/linux/proc_text.h"
 
-enum {
-    ns_per_us = 1000,
-    bucket_count = 4096,
-    cgroup_max = 65536,
-    path_bytes_max = 4096,
-    figure_bytes_max = 4096
-};
+enum { ns_per_us = 1000, cgroup_max = 65536, path_bytes_max = 4096, figure_bytes_max = 4096 };
 
 typedef struct bp_machine_cgroup_node {
     struct bp_machine_cgroup_node *next;
@@ -27,21 +21,12 @@ typedef struct bp_machine_cgroup_node {
     char path[]; /* with its NUL */
 } node;
 
-bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups) {
-    cgroups->count = 0;
-    cgroups->buckets = calloc(bucket_count, sizeof *cgroups->buckets);
-    return cgroups->buckets != NULL;
+static int compare_nodes(const void *one, const void *other) {
+    return strcmp(((const node *)one)->path, ((const node *)other)->path);
 }
 
 void bp_machine_cgroups_release(bp_machine_cgroups *cgroups) {
-    for (size_t i = 0; i < bucket_count; i++) {
-        while (cgroups->buckets[i] != NULL) {
-            node *first = cgroups->buckets[i];
-            cgroups->buckets[i] = first->next;
-            free(first);
-        }
-    }
-    free(cgroups->buckets);
+    tdestroy(cgroups->root, free);
 }
 
 const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *path,
@@ -50,25 +35,28 @@ const char *bp_machine_cgroups_count(bp_machine_cgroups *cgroups, const char *pa
         errno = ENAMETOOLONG;
         return NULL;
     }
-    node **at = &cgroups->buckets[XXH3_64bits(path, path_bytes) % bucket_count];
-    while (*at != NULL &&
-           (strlen((*at)->path) != path_bytes || memcmp((*at)->path, path, path_bytes) != 0)) {
-        at = &(*at)->next;
+    node *made = calloc(1, sizeof *made + path_bytes + 1);
+    if (made == NULL) {
+        return NULL;
     }
-    if (*at == NULL && cgroups->count < cgroup_max) {
-        *at = calloc(1, sizeof **at + path_bytes + 1);
-        if (*at != NULL) {
-            memcpy((*at)->path, path, path_bytes);
-            cgroups->count++;
-        }
-    }
-    node *found = *at;
+    memcpy(made->path, path, path_bytes);
     bool is_full = cgroups->count == cgroup_max;
-    if (found != NULL) {
-        found->thread_count++;
+    node **found = is_full ? tfind(made, &cgroups->root, compare_nodes)
+                           : tsearch(made, &cgroups->root, compare_nodes);
+    bool is_new = found != NULL && *found == made;
+    if (is_new) {
+        made->next = cgroups->first;
+        cgroups->first = made;
+        cgroups->count++;
+    } else {
+        free(made);
     }
-    errno = is_full ? E2BIG : ENOMEM;
-    return found != NULL ? found->path : NULL;
+    if (found == NULL) {
+        errno = is_full ? E2BIG : ENOMEM;
+        return NULL;
+    }
+    (*found)->thread_count++;
+    return (*found)->path;
 }
 
 /* True if a file or directory of a cgroup is not there, or has nothing to say: a controller is off,
@@ -287,11 +275,9 @@ bool bp_machine_cgroups_read(const bp_machine_cgroups *cgroups, int cgroup_fd,
     if (list == NULL) {
         return false;
     }
-    for (size_t i = 0; i < bucket_count; i++) {
-        for (node *at = cgroups->buckets[i]; at != NULL; at = at->next) {
-            list[count].path = at->path;
-            list[count++].thread_count = at->thread_count;
-        }
+    for (node *at = cgroups->first; at != NULL; at = at->next) {
+        list[count].path = at->path;
+        list[count++].thread_count = at->thread_count;
     }
     qsort(list, count, sizeof *list, compare_paths);
     for (size_t i = 0; i < count; i++) {

@@ -8,13 +8,13 @@
 #include "machine/machine_capture.h"
 #include "model/system.h"
 
-/* All cgroups that have threads. */
+/* All cgroups that have threads. Starts zeroed. */
 typedef struct bp_machine_cgroups {
-    struct bp_machine_cgroup_node **buckets;
+    void *root; /* of tsearch(3) */
+    struct bp_machine_cgroup_node *first;
     size_t count;
 } bp_machine_cgroups;
 
-bool bp_machine_cgroups_init(bp_machine_cgroups *cgroups);
 void bp_machine_cgroups_release(bp_machine_cgroups *cgroups);
 
 /* Counts one thread into the cgroup of this path. Returns its text, valid as long as the cgroups;
