@@ -129,7 +129,7 @@ static bool has_messages(bp_elf_object *elf) {
 static void examine_executable(bp_elf_object *elf, const char *path, const char *prefix,
                                bp_known_object *object) {
     bp_jemalloc_layout layout;
-    bp_tls_segment segment;
+    const Elf64_Phdr *segment = bp_elf_tls_segment(elf);
     char clause[256];
     bp_dwarf_status status = bp_jemalloc_dwarf_read(elf->fd, path, &layout, clause, sizeof clause);
     if (status == BP_DWARF_UNREADABLE) {
@@ -159,8 +159,8 @@ static void examine_executable(bp_elf_object *elf, const char *path, const char 
                                                                      : layout.deallocated_place;
     int64_t block;
     if (end > layout.block_bytes || layout.block_bytes - end < sizeof(uint64_t) ||
-        !bp_elf_tls_segment(elf, &segment) ||
-        !bp_tls_executable_offset(BP_TLS_OWN_ARCH, &segment, layout.block, layout.block_bytes,
+        segment == NULL ||
+        !bp_tls_executable_offset(BP_ELF_OWN_MACHINE, segment, layout.block, layout.block_bytes,
                                   &block)) {
         refuse(object, BP_HEAP_FAILURE_TLS_ARITHMETIC, path,
                "its debug data and its thread-local segment contradict each other");

@@ -143,9 +143,9 @@ static void read_counters(const struct counting *reading, uint64_t pointer, uint
     uint64_t addresses[2];
     uint64_t counters[2] = {0, 0};
     int32_t tid = (int32_t)thread->tid;
-    if (!bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, reading->slot, jemalloc->has_slot,
+    if (!bp_tls_counter_address(BP_ELF_OWN_MACHINE, pointer, reading->slot, jemalloc->has_slot,
                                 jemalloc->allocated_place, &addresses[0]) ||
-        !bp_tls_counter_address(BP_TLS_OWN_ARCH, pointer, reading->slot, jemalloc->has_slot,
+        !bp_tls_counter_address(BP_ELF_OWN_MACHINE, pointer, reading->slot, jemalloc->has_slot,
                                 jemalloc->deallocated_place, &addresses[1])) {
         fail_thread(thread, BP_HEAP_FAILURE_TLS_ARITHMETIC, 0);
         return;

@@ -210,15 +210,13 @@ bool bp_elf_is_static_glibc(bp_elf_object *object) {
     return has_tag && !has_loader;
 }
 
-bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment) {
+const Elf64_Phdr *bp_elf_tls_segment(const bp_elf_object *object) {
     for (size_t i = 0; i < object->segment_count; i++) {
-        const Elf64_Phdr *segment = &object->segments[i];
-        if (segment->p_type == PT_TLS) {
-            *ret_segment = (bp_tls_segment){segment->p_vaddr, segment->p_memsz, segment->p_align};
-            return true;
+        if (object->segments[i].p_type == PT_TLS) {
+            return &object->segments[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 bool bp_elf_code_address(bp_elf_object *object, uint64_t *ret_address) {

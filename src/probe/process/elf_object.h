@@ -10,31 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum bp_tls_arch {
-    BP_TLS_X86_64, /* variant II: the executable's block ends at the thread pointer */
-    BP_TLS_AARCH64 /* variant I: it begins after the thread control block of 16 bytes */
-} bp_tls_arch;
-
-/* The architecture that this program was built for, as ELF and as our arithmetic call it. */
+/* The architecture that this program was built for. */
 #if defined(__aarch64__)
 #define BP_ELF_OWN_MACHINE EM_AARCH64
-#define BP_TLS_OWN_ARCH BP_TLS_AARCH64
 #elif defined(__x86_64__)
 #define BP_ELF_OWN_MACHINE EM_X86_64
-#define BP_TLS_OWN_ARCH BP_TLS_X86_64
 #else /* unsupported: no file is of this machine, and so no arithmetic is done */
 #define BP_ELF_OWN_MACHINE EM_NONE
-#define BP_TLS_OWN_ARCH BP_TLS_X86_64
 #endif
 
 #define BP_ELF_SEGMENT_MAX 64
-
-/* The PT_TLS segment of an executable. `alignment` 0 and 1 both mean none. */
-typedef struct bp_tls_segment {
-    uint64_t address; /* p_vaddr, which need not be a multiple of the alignment */
-    uint64_t bytes;   /* p_memsz */
-    uint64_t alignment;
-} bp_tls_segment;
 
 typedef struct bp_elf_object {
     int fd;         /* borrowed */
@@ -68,7 +53,8 @@ bool bp_elf_has_text(bp_elf_object *object, const char *text);
  * adds this note (csu/abi-note.c). */
 bool bp_elf_is_static_glibc(bp_elf_object *object);
 
-bool bp_elf_tls_segment(bp_elf_object *object, bp_tls_segment *ret_segment);
+/* NULL: there is none. */
+const Elf64_Phdr *bp_elf_tls_segment(const bp_elf_object *object);
 
 /* The address of the first executable segment, rounded down to the page. Its distance from the
  * mapping in maps is the load address. */

@@ -63,14 +63,14 @@ static int visit(struct walk *walk, uint64_t link, uint64_t *ret_next) {
     const bp_remote_piece pieces[] = {{descriptor + walk->layout->descriptor_tid, &tid, sizeof tid},
                                       {link + walk->layout->link_next, ret_next, sizeof *ret_next},
                                       {descriptor + 2 * sizeof self, &self, sizeof self}};
-    size_t piece_count = BP_TLS_OWN_ARCH == BP_TLS_X86_64 ? 3 : 2;
+    size_t piece_count = BP_ELF_OWN_MACHINE == EM_X86_64 ? 3 : 2;
     int result = bp_remote_read(walk->pid, pieces, piece_count);
     if (result != 0 || tid <= 0 || self != descriptor) {
         return result; /* a starting or ended thread has no id */
     }
     bp_thread_pointer found = {.tid = ((uint64_t)tid),
                                .tid_address = descriptor + walk->layout->descriptor_tid};
-    if (!bp_tls_thread_pointer(BP_TLS_OWN_ARCH, descriptor, walk->layout->descriptor_bytes,
+    if (!bp_tls_thread_pointer(BP_ELF_OWN_MACHINE, descriptor, walk->layout->descriptor_bytes,
                                &found.pointer)) {
         return EFAULT;
     }
@@ -132,33 +132,33 @@ static const uint64_t address_end = (uint64_t)1 << 56;
 
 static const uint64_t control_block_bytes = 16;
 
-static bool is_segment_plausible(const bp_tls_segment *segment) {
-    uint64_t alignment = segment->alignment;
-    return segment->bytes <= far_bytes && alignment <= far_bytes &&
+static bool is_segment_plausible(const Elf64_Phdr *segment) {
+    uint64_t alignment = segment->p_align;
+    return segment->p_memsz <= far_bytes && alignment <= far_bytes &&
            (alignment & (alignment - (alignment != 0))) == 0;
 }
 
-bool bp_tls_executable_offset(bp_tls_arch arch, const bp_tls_segment *segment, uint64_t value,
+bool bp_tls_executable_offset(unsigned machine, const Elf64_Phdr *segment, uint64_t value,
                               uint64_t symbol_bytes, int64_t *ret_offset) {
-    if (!is_segment_plausible(segment) || value > segment->bytes ||
-        symbol_bytes > segment->bytes - value) {
+    if (!is_segment_plausible(segment) || value > segment->p_memsz ||
+        symbol_bytes > segment->p_memsz - value) {
         return false;
     }
-    uint64_t mask = segment->alignment > 1 ? segment->alignment - 1 : 0;
-    if (arch == BP_TLS_AARCH64) {
+    uint64_t mask = segment->p_align > 1 ? segment->p_align - 1 : 0;
+    if (machine == EM_AARCH64) {
         /* The block starts at the first place after the TCB that is congruent to p_vaddr. */
-        uint64_t start = control_block_bytes + ((segment->address - control_block_bytes) & mask);
+        uint64_t start = control_block_bytes + ((segment->p_vaddr - control_block_bytes) & mask);
         *ret_offset = (int64_t)(start + value);
     } else {
-        uint64_t below = segment->bytes + ((0 - segment->address - segment->bytes) & mask);
+        uint64_t below = segment->p_memsz + ((0 - segment->p_vaddr - segment->p_memsz) & mask);
         *ret_offset = (int64_t)value - (int64_t)below;
     }
     return true;
 }
 
-bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descriptor_bytes,
+bool bp_tls_thread_pointer(unsigned machine, uint64_t descriptor, uint64_t descriptor_bytes,
                            uint64_t *ret_thread_pointer) {
-    uint64_t distance = arch == BP_TLS_AARCH64 ? descriptor_bytes : 0;
+    uint64_t distance = machine == EM_AARCH64 ? descriptor_bytes : 0;
     if (descriptor == 0 || descriptor >= address_end || distance > far_bytes) {
         return false;
     }
@@ -166,12 +166,12 @@ bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descr
     return true;
 }
 
-bool bp_tls_counter_address(bp_tls_arch arch, uint64_t thread_pointer, int64_t slot, bool has_slot,
+bool bp_tls_counter_address(unsigned machine, uint64_t thread_pointer, int64_t slot, bool has_slot,
                             int64_t offset, uint64_t *ret_address) {
     const int64_t far = (int64_t)far_bytes;
     if (has_slot) {
         bool is_right_side =
-            arch == BP_TLS_AARCH64 ? slot >= (int64_t)control_block_bytes : slot < 0;
+            machine == EM_AARCH64 ? slot >= (int64_t)control_block_bytes : slot < 0;
         if (!is_right_side || slot < -far || slot > far) {
             return false;
         }

@@ -48,21 +48,24 @@ const bp_thread_pointer *bp_thread_pointers_find(const bp_thread_pointer *pointe
 
 /*
  * Addresses of thread-local variables relative to the thread pointer, in both layouts of Drepper's
- * "ELF Handling For Thread-Local Storage". Pure; all values may come from a malformed file.
+ * "ELF Handling For Thread-Local Storage", by `machine`: on EM_X86_64 (variant II) the executable's
+ * block ends at the thread pointer, on EM_AARCH64 (variant I) it begins after the thread control
+ * block of 16 bytes. Pure; all values may come from a malformed file.
  */
 
 /*
  * The distance from the thread pointer to `value`, the st_value of a symbol in the executable's own
- * segment. False when the segment makes no sense or the symbol's `symbol_bytes` do not fit into it.
+ * PT_TLS segment, whose address need not be a multiple of its alignment. False when the segment
+ * makes no sense or the symbol's `symbol_bytes` do not fit into it.
  */
-bool bp_tls_executable_offset(bp_tls_arch arch, const bp_tls_segment *segment, uint64_t value,
+bool bp_tls_executable_offset(unsigned machine, const Elf64_Phdr *segment, uint64_t value,
                               uint64_t symbol_bytes, int64_t *ret_offset);
 
 /*
  * The thread pointer of a glibc thread whose `struct pthread` of `descriptor_bytes` is at
  * `descriptor`: the same address in variant II, the end of the struct in variant I.
  */
-bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descriptor_bytes,
+bool bp_tls_thread_pointer(unsigned machine, uint64_t descriptor, uint64_t descriptor_bytes,
                            uint64_t *ret_thread_pointer);
 
 /*
@@ -70,7 +73,7 @@ bool bp_tls_thread_pointer(bp_tls_arch arch, uint64_t descriptor, uint64_t descr
  * the slot cannot be a static TLS offset (wrong side of the thread pointer, or over 1 GiB away), or
  * when the sum is null, not a multiple of eight, or not a user-space address.
  */
-bool bp_tls_counter_address(bp_tls_arch arch, uint64_t thread_pointer, int64_t slot, bool has_slot,
+bool bp_tls_counter_address(unsigned machine, uint64_t thread_pointer, int64_t slot, bool has_slot,
                             int64_t offset, uint64_t *ret_address);
 
 #endif
