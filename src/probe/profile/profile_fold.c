@@ -11,7 +11,7 @@
 #include "platform/thread.h"
 
 enum {
-    thread_max = BP_PROFILE_THREAD_SLOTS / 2,
+    thread_max = 4096,
     word_max = 4 << 20,
     line_max_bytes = 256 << 10,
     head_words = 2
@@ -149,10 +149,9 @@ static void read_name(const bp_profile_fold *fold, bp_sampled_thread *thread) {
 
 /* The index of the thread; SIZE_MAX without memory, or beyond the bound. */
 static size_t find_thread(bp_profile_fold *fold, int32_t tid) {
-    size_t at = (uint32_t)tid % BP_PROFILE_THREAD_SLOTS;
-    for (; fold->slots[at] != 0; at = (at + 1) % BP_PROFILE_THREAD_SLOTS) {
-        if (fold->threads[fold->slots[at] - 1].tid == tid) {
-            return fold->slots[at] - 1u;
+    for (size_t i = 0; i < fold->thread_count; i++) {
+        if (fold->threads[i].tid == tid) {
+            return i;
         }
     }
     if (fold->thread_count == thread_max ||
@@ -163,8 +162,7 @@ static size_t find_thread(bp_profile_fold *fold, int32_t tid) {
     *thread = (bp_sampled_thread){.tid = tid};
     read_name(fold, thread);
     fold->out->facts.thread_count += !thread->is_ours;
-    fold->slots[at] = (uint16_t)++fold->thread_count;
-    return fold->thread_count - 1;
+    return fold->thread_count++;
 }
 
 static bool push(bp_profile_fold *fold, uint32_t word) {

@@ -15,8 +15,6 @@ typedef struct bp_sampled_thread {
     bool is_ours; /* a thread of bugpack, which is left out */
 } bp_sampled_thread;
 
-enum { BP_PROFILE_THREAD_SLOTS = 8192 }; /* half of them stay free */
-
 /* Starts zeroed but for its first members. One thread. */
 typedef struct bp_profile_fold {
     pid_t pid;
@@ -30,7 +28,6 @@ typedef struct bp_profile_fold {
     bool is_stale; /* the process has mapped more code since */
     uint64_t opened_ns;
     bp_sampled_thread *threads;
-    uint16_t slots[BP_PROFILE_THREAD_SLOTS]; /* places in `threads`, from 1, by tid; 0 is free */
     size_t thread_count, thread_capacity;
     uint32_t *words; /* of each sample its thread and marks, how many places, and these */
     size_t word_count, word_capacity;
