@@ -582,14 +582,14 @@ static bool find_process_wait(struct finder *finder, const bp_process_threads *p
 bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t count,
                                          uint64_t deadline_ns, bugpack_error *error) {
     struct finder *finder = calloc(1, sizeof *finder);
-    bool has_memory = finder != NULL;
-    if (has_memory) {
-        *finder =
-            (struct finder){.processes = processes,
-                            .process_count = count,
-                            .deadline_ns = deadline_ns,
-                            .cpu_end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_max_ns};
+    if (finder == NULL) {
+        return bp_fail_memory(error, "find what threads wait for");
     }
+    finder->processes = processes;
+    finder->process_count = count;
+    finder->deadline_ns = deadline_ns;
+    finder->cpu_end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_max_ns;
+    bool has_memory = true;
     for (size_t i = 0; has_memory && i < count; i++) {
         if (processes[i].tracer.pid != 0) {
             name_process(processes[i].tracer.pid, &processes[i].tracer);
@@ -598,13 +598,11 @@ bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t c
             has_memory = find_process_wait(finder, &processes[i], &processes[i].threads[j]);
         }
     }
-    for (size_t i = 0; finder != NULL && i < finder->extra_count; i++) {
+    for (size_t i = 0; i < finder->extra_count; i++) {
         bp_process_threads_release(&finder->extra[i]);
     }
-    if (finder != NULL) {
-        free(finder->locks.text);
-        free(finder->mounts.text);
-    }
+    free(finder->locks.text);
+    free(finder->mounts.text);
     free(finder);
     return has_memory ? BUGPACK_OK : bp_fail_memory(error, "find what threads wait for");
 }

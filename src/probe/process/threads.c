@@ -322,9 +322,9 @@ static bugpack_status read_threads(struct reader *reader, uint64_t deadline_ns,
                                        process->pid);
 }
 
-static bool has_stayed(const struct reader *reader, const bp_thread_state *thread) {
+static bool has_stayed(const bp_thread_reader *files, const bp_thread_state *thread) {
     return bp_thread_has(&thread->read, BP_GROUP_STATUS) &&
-           bp_thread_reader_has_stayed(&reader->files, &thread->read);
+           bp_thread_reader_has_stayed(files, &thread->read);
 }
 
 /* The waits for monitors of Java, which its virtual machine knows of. */
@@ -377,11 +377,11 @@ static bool still_waits(struct reader *reader, const struct monitors *monitors,
                         const bp_thread_state *thread) {
     bp_futex_wait wait;
     if (thread->wait.kind == BP_FUTEX_KIND_MONITOR) {
-        return has_monitor(reader, monitors, thread) && has_stayed(reader, thread);
+        return has_monitor(reader, monitors, thread) && has_stayed(&reader->files, thread);
     }
     return bp_futex_wait_find(&reader->futexes, &thread->read.syscall, &wait) &&
            wait.kind == thread->wait.kind && wait.tid == thread->wait.tid &&
-           wait.owner == thread->wait.owner && has_stayed(reader, thread);
+           wait.owner == thread->wait.owner && has_stayed(&reader->files, thread);
 }
 
 /* Of an epoll what it watches. */
@@ -416,7 +416,7 @@ static void find_path(struct reader *reader, bp_thread_state *thread) {
     char text[1024], link[64], directory[1024];
     bp_file_call call;
     if (!bp_file_call_find(reader->process.arch, &thread->read.syscall, &call) || call.path == 0 ||
-        !read_text(reader, call.path, text, sizeof text) || !has_stayed(reader, thread)) {
+        !read_text(reader, call.path, text, sizeof text) || !has_stayed(&reader->files, thread)) {
         return;
     }
     if (text[0] == '/') {
@@ -581,27 +581,27 @@ static const bp_open_file *find_file(const bp_open_files *files, uint32_t number
 }
 
 bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread) {
-    struct reader reader = {.files = {.dir_fd = -1}};
-    bool has_it = open_files(pid, &reader.files, NULL) == BUGPACK_OK && has_stayed(&reader, thread);
-    close_files(&reader.files);
+    bp_thread_reader files = {.dir_fd = -1};
+    bool has_it = open_files(pid, &files, NULL) == BUGPACK_OK && has_stayed(&files, thread);
+    close_files(&files);
     return has_it;
 }
 
 /* Only of a thread that has not run since its call was read. */
 static bugpack_status take_files(bp_process_threads *process, bugpack_error *error) {
-    struct reader reader = {.files = {.dir_fd = -1}};
-    bugpack_status status = open_files(process->pid, &reader.files, error);
+    bp_thread_reader files = {.dir_fd = -1};
+    bugpack_status status = open_files(process->pid, &files, error);
     for (size_t i = 0; status == BUGPACK_OK && i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         const bp_open_file *file =
             thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
-        thread->file = file != NULL && has_stayed(&reader, thread) ? file : NULL;
+        thread->file = file != NULL && has_stayed(&files, thread) ? file : NULL;
         bool is_socket = thread->file != NULL && thread->file->socket != NULL;
         if (is_socket && thread->connects_to[0] != '\0') {
             memcpy(thread->file->socket->remote, thread->connects_to, sizeof thread->connects_to);
         }
     }
-    close_files(&reader.files);
+    close_files(&files);
     return status == BUGPACK_ERR_NO_MEMORY ? status : BUGPACK_OK;
 }
 
