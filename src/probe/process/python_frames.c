@@ -42,8 +42,7 @@ enum { version_3_11 = 0x030b, version_3_12, version_3_13, version_3_14 };
  */
 typedef struct version_row {
     uint32_t version;
-    bool is_described;
-    bool has_c_frame;
+    bool is_described; /* and has no _PyCFrame */
     uint32_t c_frame, wide;
     uint32_t at[BP_PYTHON_OFFSET_COUNT];
     uint32_t checks[4]; /* where ob_type, length, state and ob_sval are described */
@@ -52,28 +51,24 @@ typedef struct version_row {
 static const version_row rows[] = {
     {version_3_11,
      false,
-     true,
      8,
      24,
      {40, 0, 16, 8, 160, 56, 32, 48, 56, 69, 112, 128, 136, 72, 184, 48},
      {0}},
     {version_3_12,
      false,
-     true,
      0,
      16,
      {40, 0, 72, 8, 144, 56, 0, 8, 56, 70, 112, 128, 136, 68, 192, 40},
      {0}},
     {version_3_13,
      true,
-     false,
      0,
      16,
      {5, 8, 9, 21, 25, 23, 30, 29, 31, 33, 35, 37, 38, 39, 43, 70},
      {45, 69, 68, 66}},
     {version_3_14,
      true,
-     false,
      0,
      16,
      {5, 8, 9, 24, 28, 26, 33, 32, 34, 36, 40, 42, 43, 44, 48, 80},
@@ -147,7 +142,7 @@ bp_python_support bp_python_layout_read(bp_elf_object *file, uint64_t base,
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const version_row *row = &rows[i];
         if (layout->version >> release_shift == row->version) {
-            layout->has_c_frame = row->has_c_frame;
+            layout->has_c_frame = !row->is_described;
             layout->c_frame = row->c_frame;
             layout->wide = row->wide;
             memcpy(layout->at, row->at, sizeof layout->at);
