@@ -25,15 +25,14 @@ struct wanted {
 };
 
 struct table {
-    bp_java_reader *read;
-    void *context;
+    const bp_java_layout *layout;
     struct wanted wanted[wanted_count];
     uint64_t last_type; /* the name that was read last, as entries of a type follow each other */
     char type[name_max];
 };
 
 static bool read_name(const struct table *table, uint64_t address, char out[name_max]) {
-    bool is_read = table->read(table->context, address, out, name_max);
+    bool is_read = table->layout->read(table->layout->context, address, out, name_max);
     return is_read && memchr(out, '\0', name_max) != NULL;
 }
 
@@ -65,14 +64,14 @@ static void take_entry(struct table *table, const struct entry *entry) {
 }
 
 /* The value of a variable that the library exports. */
-static bool read_export(bp_elf_object *libjvm, uint64_t base, const struct table *table,
+static bool read_export(bp_elf_object *libjvm, uint64_t base, const bp_java_layout *layout,
                         const char *name, uint64_t *ret_value) {
     Elf64_Sym symbol;
     return bp_elf_find_symbol(libjvm, name, &symbol) &&
-           table->read(table->context, base + symbol.st_value, ret_value, sizeof *ret_value);
+           layout->read(layout->context, base + symbol.st_value, ret_value, sizeof *ret_value);
 }
 
-static bool has_known_entries(bp_elf_object *libjvm, uint64_t base, const struct table *table) {
+static bool has_known_entries(bp_elf_object *libjvm, uint64_t base, const bp_java_layout *layout) {
     static const struct {
         const char *name;
         uint64_t value;
@@ -84,7 +83,7 @@ static bool has_known_entries(bp_elf_object *libjvm, uint64_t base, const struct
     bool has_it = true;
     for (size_t i = 0; has_it && i < sizeof rows / sizeof rows[0]; i++) {
         uint64_t value;
-        has_it = read_export(libjvm, base, table, rows[i].name, &value) && value == rows[i].value;
+        has_it = read_export(libjvm, base, layout, rows[i].name, &value) && value == rows[i].value;
     }
     return has_it;
 }
@@ -98,57 +97,53 @@ static bool has_all(const struct table *table) {
     return has_it;
 }
 
-bool bp_java_layout_read(bp_elf_object *libjvm, uint64_t base, bp_java_reader *read, void *context,
-                         bp_java_layout *ret_layout) {
-    bp_java_layout layout = {.list = 0};
+bool bp_java_layout_read(bp_elf_object *libjvm, uint64_t base, bp_java_layout *layout) {
     struct table table = {
-        .read = read,
-        .context = context,
+        .layout = layout,
         .wanted = {
-            {"JavaThread", "_osthread", false, &layout.system_thread, false},
-            {"JavaThread", "_current_pending_monitor", false, &layout.pending_monitor, false},
-            {"JavaThread", "_stack_base", false, &layout.stack_base, false},
-            {"JavaThread", "_stack_size", false, &layout.stack_bytes, false},
-            {"ThreadsSMRSupport", "_java_thread_list", true, &layout.list, false},
-            {"ThreadsList", "_length", false, &layout.list_length, false},
-            {"ThreadsList", "_threads", false, &layout.list_threads, false},
-            {"OSThread", "_thread_id", false, &layout.system_tid, false},
-            {"ObjectMonitor", "_owner", false, &layout.owner, false},
-            {"JavaThread", "_monitor_owner_id", false, &layout.id, false}}};
+            {"JavaThread", "_osthread", false, &layout->system_thread, false},
+            {"JavaThread", "_current_pending_monitor", false, &layout->pending_monitor, false},
+            {"JavaThread", "_stack_base", false, &layout->stack_base, false},
+            {"JavaThread", "_stack_size", false, &layout->stack_bytes, false},
+            {"ThreadsSMRSupport", "_java_thread_list", true, &layout->list, false},
+            {"ThreadsList", "_length", false, &layout->list_length, false},
+            {"ThreadsList", "_threads", false, &layout->list_threads, false},
+            {"OSThread", "_thread_id", false, &layout->system_tid, false},
+            {"ObjectMonitor", "_owner", false, &layout->owner, false},
+            {"JavaThread", "_monitor_owner_id", false, &layout->id, false}}};
     struct entry entries[piece_count];
     uint64_t at;
-    if (!has_known_entries(libjvm, base, &table) ||
-        !read_export(libjvm, base, &table, "gHotSpotVMStructs", &at)) {
+    if (!has_known_entries(libjvm, base, layout) ||
+        !read_export(libjvm, base, layout, "gHotSpotVMStructs", &at)) {
         return false;
     }
     for (size_t i = 0, here = piece_count; i < entry_max && here == piece_count; i += here) {
-        if (!read(context, at + i * sizeof entries[0], entries, sizeof entries)) {
+        if (!layout->read(layout->context, at + i * sizeof entries[0], entries, sizeof entries)) {
             return false;
         }
         for (here = 0; here < piece_count && entries[here].type_name != 0; here++) {
             take_entry(&table, &entries[here]);
         }
     }
-    layout.has_id = table.wanted[wanted_count - 1].is_found;
-    if (has_all(&table)) {
-        *ret_layout = layout;
-    }
+    layout->has_id = table.wanted[wanted_count - 1].is_found;
     return has_all(&table);
 }
 
 /* The threads of a virtual machine, and how the owner of a monitor is known to be one of them. */
 struct threads {
     const bp_java_layout *layout;
-    bp_java_reader *read;
-    void *context;
     uint64_t items[thread_max];
     uint32_t count;
     bool has_owners;
     uint64_t owners[thread_max], ends[thread_max]; /* the stack, or the number alone; 0: unknown */
 };
 
+static bool read(const struct threads *threads, uint64_t address, void *out, size_t bytes) {
+    return threads->layout->read(threads->layout->context, address, out, bytes);
+}
+
 static bool read_word(const struct threads *threads, uint64_t address, uint64_t *ret_value) {
-    return threads->read(threads->context, address, ret_value, sizeof *ret_value);
+    return read(threads, address, ret_value, sizeof *ret_value);
 }
 
 static bool read_tid(const struct threads *threads, size_t place, uint64_t *ret_tid) {
@@ -156,9 +151,7 @@ static bool read_tid(const struct threads *threads, size_t place, uint64_t *ret_
     int32_t tid;
     if (!read_word(threads, threads->items[place] + threads->layout->system_thread,
                    &system_thread) ||
-        !threads->read(threads->context, system_thread + threads->layout->system_tid, &tid,
-                       sizeof tid) ||
-        tid <= 0) {
+        !read(threads, system_thread + threads->layout->system_tid, &tid, sizeof tid) || tid <= 0) {
         return false;
     }
     *ret_tid = (uint64_t)tid;
@@ -205,17 +198,14 @@ static bool read_list(struct threads *threads) {
     const bp_java_layout *layout = threads->layout;
     uint64_t list, first;
     return read_word(threads, layout->list, &list) &&
-           threads->read(threads->context, list + layout->list_length, &threads->count,
-                         sizeof threads->count) &&
+           read(threads, list + layout->list_length, &threads->count, sizeof threads->count) &&
            threads->count > 0 && threads->count <= thread_max &&
            read_word(threads, list + layout->list_threads, &first) &&
-           threads->read(threads->context, first, threads->items,
-                         threads->count * sizeof threads->items[0]);
+           read(threads, first, threads->items, threads->count * sizeof threads->items[0]);
 }
 
-size_t bp_java_find_waits(const bp_java_layout *layout, bp_java_reader *read, void *context,
-                          bp_java_wait *waits, size_t wait_max) {
-    struct threads threads = {.layout = layout, .read = read, .context = context};
+size_t bp_java_find_waits(const bp_java_layout *layout, bp_java_wait *waits, size_t wait_max) {
+    struct threads threads = {.layout = layout};
     size_t count = 0;
     if (!read_list(&threads)) {
         return 0;

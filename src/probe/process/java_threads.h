@@ -11,17 +11,17 @@
 #include <stdint.h>
 
 #include "process/elf_object.h"
+#include "process/remote_memory.h"
 
 typedef struct bp_java_wait {
     uint64_t tid, owner_tid; /* as the process itself counts */
     uint64_t monitor;        /* its address */
 } bp_java_wait;
 
-/* Copies memory of the process, all of it or false. */
-typedef bool bp_java_reader(void *context, uint64_t address, void *out, size_t bytes);
-
 /* Where the virtual machine keeps what is asked for. */
 typedef struct bp_java_layout {
+    bp_memory_reader *read;
+    void *context;
     uint64_t list; /* address of a pointer to the list of threads */
     uint64_t list_length, list_threads;
     uint64_t system_thread, system_tid; /* offsets in a thread, and in its system thread */
@@ -31,14 +31,12 @@ typedef struct bp_java_layout {
     uint64_t id;                        /* its offset in a thread */
 } bp_java_layout;
 
-/* Reads it by the table that `libjvm`, loaded at `base`, exports. False where there is none, or
- * without one of these, as before Java 10. */
-bool bp_java_layout_read(bp_elf_object *libjvm, uint64_t base, bp_java_reader *read, void *context,
-                         bp_java_layout *ret_layout);
+/* Reads it by the table that `libjvm`, loaded at `base`, exports. `layout` has its reader. False
+ * where there is none, or without one of these, as before Java 10. */
+bool bp_java_layout_read(bp_elf_object *libjvm, uint64_t base, bp_java_layout *layout);
 
 /* The threads that wait for a monitor that another thread of the list has; at most `wait_max`. One
  * reading of memory that changes: who believes it has read the same twice. */
-size_t bp_java_find_waits(const bp_java_layout *layout, bp_java_reader *read, void *context,
-                          bp_java_wait *waits, size_t wait_max);
+size_t bp_java_find_waits(const bp_java_layout *layout, bp_java_wait *waits, size_t wait_max);
 
 #endif

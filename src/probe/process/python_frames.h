@@ -12,9 +12,7 @@
 
 #include "model/stacks.h"
 #include "process/elf_object.h"
-
-/* Copies memory of the process, all of it or false. */
-typedef bool bp_python_reader(void *context, uint64_t address, void *out, size_t bytes);
+#include "process/remote_memory.h"
 
 /* The offsets that are needed; the first is in _PyRuntime. */
 typedef enum bp_python_offset {
@@ -39,7 +37,7 @@ typedef enum bp_python_offset {
 
 /* Where an interpreter keeps what is asked for. */
 typedef struct bp_python_layout {
-    bp_python_reader *read;
+    bp_memory_reader *read;
     void *context;
     uint64_t version; /* Py_Version; 0: before 3.11 */
     uint64_t runtime, code_type, text_type, bytes_type;

@@ -5,9 +5,13 @@
 #ifndef BP_PROCESS_REMOTE_MEMORY_H
 #define BP_PROCESS_REMOTE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* Copies memory of a process, all of it or false. */
+typedef bool bp_memory_reader(void *context, uint64_t address, void *out, size_t bytes);
 
 /* One piece to read. */
 typedef struct bp_remote_piece {

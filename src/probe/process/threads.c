@@ -123,10 +123,10 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
         return false;
     }
     int fd = bp_mapped_file_open(thread_fd, file, &is_there);
-    bool is_java =
-        fd >= 0 && bp_elf_object_read(fd, &libjvm) == BP_ELF_OK &&
-        bp_elf_code_address(&libjvm, &code) &&
-        bp_java_layout_read(&libjvm, file->code_start - code, read_memory, reader, &reader->java);
+    reader->java = (bp_java_layout){.read = read_memory, .context = reader};
+    bool is_java = fd >= 0 && bp_elf_object_read(fd, &libjvm) == BP_ELF_OK &&
+                   bp_elf_code_address(&libjvm, &code) &&
+                   bp_java_layout_read(&libjvm, file->code_start - code, &reader->java);
     bp_file_close(fd);
     return is_java;
 }
@@ -334,9 +334,8 @@ struct monitors {
 };
 
 static void read_monitors(struct reader *reader, struct monitors *ret_monitors) {
-    ret_monitors->count = !reader->has_java ? 0
-                                            : bp_java_find_waits(&reader->java, read_memory, reader,
-                                                                 ret_monitors->waits, monitor_max);
+    ret_monitors->count =
+        !reader->has_java ? 0 : bp_java_find_waits(&reader->java, ret_monitors->waits, monitor_max);
 }
 
 static void take_monitors(struct reader *reader) {

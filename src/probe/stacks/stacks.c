@@ -31,7 +31,7 @@ struct reader {
     char *text; /* of one file, BP_THREAD_TEXT_BYTES; likewise */
 };
 
-/* A bp_python_reader. */
+/* A bp_memory_reader. */
 static bool read_python_memory(void *context, uint64_t address, void *out, size_t bytes) {
     const bp_unwinder *unwinder = context;
     return bp_remote_read_one(unwinder->files.pid, address, out, bytes) == 0;

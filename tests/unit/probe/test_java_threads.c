@@ -23,7 +23,8 @@ static bool read_memory(void *context, uint64_t address, void *out, size_t bytes
 
 /* The first of two threads waits for a monitor whose owner is a word. */
 static size_t find(uint64_t owner, bool has_id, bp_java_wait *wait) {
-    const bp_java_layout layout = {.list = AT,
+    const bp_java_layout layout = {.read = read_memory,
+                                   .list = AT,
                                    .list_length = 4,
                                    .list_threads = 8,
                                    .system_thread = SYSTEM * 8,
@@ -49,7 +50,7 @@ static size_t find(uint64_t owner, bool has_id, bp_java_wait *wait) {
     }
     memory[FIRST + PENDING] = address_of(MONITOR);
     memory[MONITOR + OWNER] = owner;
-    return bp_java_find_waits(&layout, read_memory, NULL, wait, 1);
+    return bp_java_find_waits(&layout, wait, 1);
 }
 
 Test(java, names_the_owner_by_its_address_its_stack_or_its_number) {
@@ -75,9 +76,10 @@ Test(java, names_nobody_whom_it_does_not_know) {
 
 Test(java, believes_no_list_that_cannot_be) {
     bp_java_wait wait;
-    const bp_java_layout layout = {.list = AT, .list_length = 0, .list_threads = 8};
+    const bp_java_layout layout = {
+        .read = read_memory, .list = AT, .list_length = 0, .list_threads = 8};
     memset(memory, 0xff, sizeof memory);
-    cr_expect(eq(sz, bp_java_find_waits(&layout, read_memory, NULL, &wait, 1), 0));
+    cr_expect(eq(sz, bp_java_find_waits(&layout, &wait, 1), 0));
     memory[0] = address_of(LIST);
-    cr_expect(eq(sz, bp_java_find_waits(&layout, read_memory, NULL, &wait, 1), 0));
+    cr_expect(eq(sz, bp_java_find_waits(&layout, &wait, 1), 0));
 }
