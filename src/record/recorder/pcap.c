@@ -66,35 +66,20 @@ static unsigned char *put_be32(unsigned char *at, uint32_t value) {
     return put_be16(put_be16(at, value >> 16), value & 0xffff);
 }
 
-/*
- * The Internet checksum (RFC 1071). All pieces but the last have an even length; a sum holds 4 GiB.
- * It adds 32 bits at a time in the machine's own byte order: a one's complement sum does not depend
- * on it except for its own two bytes (RFC 1071, 2 B), which the fold corrects.
- */
+/* The Internet checksum (RFC 1071). All pieces but the last have an even length. */
 static uint64_t add_to_checksum(uint64_t sum, const void *bytes, size_t byte_count) {
     const unsigned char *at = bytes;
-    for (; byte_count >= 8; byte_count -= 8, at += 8) {
-        uint32_t words[2];
-        memcpy(words, at, sizeof words);
-        sum += (uint64_t)words[0] + words[1];
+    for (; byte_count >= 2; byte_count -= 2, at += 2) {
+        sum += (unsigned)(at[0] << 8 | at[1]);
     }
-    if (byte_count > 0) {
-        uint32_t words[2] = {0};
-        memcpy(words, at, byte_count);
-        sum += (uint64_t)words[0] + words[1];
-    }
-    return sum;
+    return byte_count > 0 ? sum + (unsigned)(at[0] << 8) : sum;
 }
 
-/* The sum as a header has it: complemented, to be stored with the high byte first. */
 static uint16_t fold_checksum(uint64_t sum) {
     while (sum >> 16 != 0) {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    uint16_t folded = (uint16_t)~sum;
-    unsigned char stored[2];
-    memcpy(stored, &folded, sizeof stored);
-    return (uint16_t)(stored[0] << 8 | stored[1]);
+    return (uint16_t)~sum;
 }
 
 /* 02:… is a locally administered address (IEEE 802). */
