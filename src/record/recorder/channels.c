@@ -311,11 +311,9 @@ void bp_channels_close(bp_channels *channels, bugpack_channel *channel) {
     }
     bp_channel_item *item = channels->items[at];
     item->is_closed = true;
-    bp_lock_release(&channels->list_lock);
     channels->weight_sum -= item->weight;
     channels->open_bytes -= item->taken_bytes;
     bp_ring *pins = NULL; /* needless where the ring still has all messages */
-    bp_lock_acquire(&channels->list_lock);
     if (is_idle(item) && !bp_ring_has_evicted(bp_traffic_ring(item->traffic))) {
         bp_traffic_take_rings(item->traffic, NULL, &pins);
     }
