@@ -220,23 +220,19 @@ static bugpack_status take_marks(const bp_bundle *bundle, bp_redaction_count **r
         return BUGPACK_OK; /* and no channel was kept from the rules */
     }
     const uint64_t *counts = bp_redactor_counts(bundle->redactor);
-    size_t count = 0, rule_count = rules->list.count, capacity = 0;
-    bp_redaction_count *found = NULL;
+    size_t count = 0, rule_count = rules->list.count;
+    bp_redaction_count *found = calloc(rule_count + 1, sizeof *found);
     char *exact = exact_bytes > 0 ? calloc(exact_bytes + 1, 1) : NULL;
-    bool has_memory = exact_bytes == 0 || exact != NULL;
-    for (size_t i = 0; has_memory && i < rule_count; i++) {
-        if (counts[i] > 0) {
-            has_memory = bp_array_reserve(&found, count, &capacity);
-        }
-        if (counts[i] > 0 && has_memory) {
-            found[count++] =
-                (bp_redaction_count){.rule = rules->list.rules[i].id, .count = counts[i]};
-        }
-    }
-    if (!has_memory) {
+    if (found == NULL || (exact_bytes > 0 && exact == NULL)) {
         free(exact);
         free(found);
         return bp_fail_memory(error, "collect an artefact");
+    }
+    for (size_t i = 0; i < rule_count; i++) {
+        if (counts[i] > 0) {
+            found[count++] =
+                (bp_redaction_count){.rule = rules->list.rules[i].id, .count = counts[i]};
+        }
     }
     if (exact_bytes > 0) {
         memcpy(exact, bundle->exact.data, exact_bytes);
