@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,7 +18,6 @@ struct adding {
     const bp_config *config;
     bp_traffic_snapshot *channels; /* those whose traffic is wanted */
     size_t channel_count;
-    const bp_ring_view **views; /* of their rings, two each */
     char traffic_note[160]; /* for the manifest: whose traffic this is; "" when of all channels */
     bp_traffic_extent extent;
 };
@@ -28,22 +26,16 @@ struct adding {
 typedef bugpack_status print_part(struct adding *adding, bp_ring_kind kind, bugpack_writer *writer,
                                   bugpack_error *error);
 
-/* "; at least 5 records damaged or unreadable", of all these views together; "" when none is. */
-static void describe_damage(const struct adding *adding, const bp_ring_view *const *views,
-                            size_t view_count, char *text, size_t text_bytes) {
-    bool is_damaged = false;
-    uint64_t damaged_count = 0;
-    for (size_t i = 0; i < view_count; i++) {
-        is_damaged = is_damaged || views[i]->is_damaged;
-        damaged_count += views[i]->damaged_count;
-    }
+/* "; at least 5 records damaged or unreadable"; "" where there is no damage. */
+static void describe_damage(const struct adding *adding, const bp_ring_view *view, char *text,
+                            size_t text_bytes) {
     const char *restart = adding->snapshot->restart != NULL ? adding->snapshot->restart : "";
-    if (damaged_count > 0) {
+    if (view->damaged_count > 0) {
         (void)snprintf(text, text_bytes, "; at least %llu records damaged or unreadable%s",
-                       (unsigned long long)damaged_count, restart);
+                       (unsigned long long)view->damaged_count, restart);
     } else {
         (void)snprintf(text, text_bytes, "%s%s",
-                       is_damaged ? "; a part is damaged or unreadable" : "", restart);
+                       view->is_damaged ? "; a part is damaged or unreadable" : "", restart);
     }
 }
 
@@ -55,7 +47,7 @@ static void tell_view(const struct adding *adding, const bp_ring_view *view,
         writer->line.covers_from_wall_ns = view->first_ns + adding->snapshot->wall_offset_ns;
         writer->line.covers_to_wall_ns = view->last_ns + adding->snapshot->wall_offset_ns;
     }
-    describe_damage(adding, &view, 1, damage, sizeof damage);
+    describe_damage(adding, view, damage, sizeof damage);
     uint64_t gone_count = view->evicted_count + view->refused_count;
     if (gone_count > 0) {
         bp_writer_truncate(writer, damage[0] != '\0',
@@ -105,10 +97,18 @@ static void list_cuts(const bp_traffic_extent *extent, char *text, size_t text_b
 /* `cut_count`: messages without some of their bytes, which the index has all the same. */
 static void tell_extent(const struct adding *adding, uint64_t cut_count, bugpack_writer *writer) {
     const bp_traffic_extent *extent = &adding->extent;
+    bp_ring_view together = {.is_damaged = false};
     char pinned[96] = "", missing[128] = " messages", cuts[256] = "", damage[160];
     writer->line.covers_from_wall_ns = extent->from_wall_ns;
     writer->line.covers_to_wall_ns = extent->to_wall_ns;
-    describe_damage(adding, adding->views, 2 * adding->channel_count, damage, sizeof damage);
+    for (size_t i = 0; i < adding->channel_count; i++) {
+        const bp_traffic_snapshot *channel = &adding->channels[i];
+        together.is_damaged = together.is_damaged || channel->messages_view.is_damaged ||
+                              channel->pins_view.is_damaged;
+        together.damaged_count +=
+            channel->messages_view.damaged_count + channel->pins_view.damaged_count;
+    }
+    describe_damage(adding, &together, damage, sizeof damage);
     if (extent->missing_count == 0 && cut_count == 0 && damage[0] == '\0') {
         return;
     }
@@ -221,8 +221,7 @@ static bool is_chosen(const bp_channel_choice *choice, const char *name) {
 }
 
 /* The traffic of the channels that are chosen, where there are some; else of all. */
-static bugpack_status choose_channels(struct adding *adding, const bp_channel_choice *choice,
-                                      bugpack_error *error) {
+static void choose_channels(struct adding *adding, const bp_channel_choice *choice) {
     bp_snapshot *snapshot = adding->snapshot;
     size_t chosen_count = 0;
     adding->channels = snapshot->channels;
@@ -244,15 +243,6 @@ static bugpack_status choose_channels(struct adding *adding, const bp_channel_ch
         (void)snprintf(adding->traffic_note, sizeof adding->traffic_note,
                        "no channel is called \"%.100s\": these are all", choice->only);
     }
-    adding->views = malloc((2 * adding->channel_count + 1) * sizeof adding->views[0]);
-    if (adding->views == NULL) {
-        return bp_fail_memory(error, "write the traffic");
-    }
-    for (size_t i = 0; i < adding->channel_count; i++) {
-        adding->views[2 * i] = &adding->channels[i].messages_view;
-        adding->views[2 * i + 1] = &adding->channels[i].pins_view;
-    }
-    return BUGPACK_OK;
 }
 
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
@@ -270,7 +260,8 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
                    {"traffic.pcap", print_pcap, BP_RING_KIND_TRAFFIC, true},
                    {"traffic-index.jsonl", print_index, BP_RING_KIND_TRAFFIC, true}};
     bugpack_error failure = BUGPACK_ERROR_INIT; /* without a pcap there is nothing to index */
-    bugpack_status status = choose_channels(&adding, choice, error);
+    bugpack_status status = BUGPACK_OK;
+    choose_channels(&adding, choice);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof entries / sizeof entries[0]; i++) {
         const bp_snapshot_part *part = &snapshot->parts[entries[i].kind];
         if (entries[i].print != print_index) {
@@ -290,6 +281,5 @@ bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choic
                               error);
         }
     }
-    free(adding.views);
     return status;
 }
