@@ -151,7 +151,7 @@ static bugpack_channel *take_handle(bp_channels *channels) {
 static void note_memory(bp_channels *channels, const bp_traffic *channel, bool is_there) {
     char file[BP_RING_NAME_BYTES];
     const bp_traffic_identity *identity = bp_traffic_identity_of(channel);
-    if (bp_rings_dir(channels->rings) != NULL && !bp_ring_is_in_file(bp_traffic_ring(channel))) {
+    if (channels->rings->dir != NULL && !bp_ring_is_in_file(bp_traffic_ring(channel))) {
         (void)snprintf(file, sizeof file, BP_CHANNEL_FILE_FORMAT, (unsigned)identity->number);
         (void)bp_rings_write_file(channels->rings, file, is_there ? identity : NULL,
                                   sizeof *identity);

@@ -1,14 +1,12 @@
 #include "recorder/rings.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "platform/machine.h"
 
@@ -16,23 +14,11 @@
 static const uint64_t alive_interval_ns = BP_NS_PER_SEC;
 
 /* A ring that is in a file. */
-typedef struct ring_file {
-    struct ring_file *next;
+typedef struct bp_ring_file {
+    struct bp_ring_file *next;
     bp_ring *ring;
     char name[BP_RING_NAME_BYTES];
 } ring_file;
-
-struct bp_rings {
-    bp_session_dir *dir; /* NULL: memory only */
-    bool is_common;      /* half of the file system has to stay free */
-    uint64_t survives;
-    bp_monitor *monitor; /* NULL: it does not note that the session runs */
-    char session_id[BP_ID_BYTES];
-    atomic_bool is_kept;
-    bp_lock lock; /* of what follows */
-    ring_file *files;
-    char memory_reason[256];
-};
 
 static uint64_t note_alive(void *context, uint64_t now_ns) {
     bp_rings *rings = context;
@@ -127,22 +113,10 @@ void bp_rings_end(bp_rings *rings) {
     }
 }
 
-void bp_rings_keep(bp_rings *rings, bool is_kept) {
-    atomic_store(&rings->is_kept, is_kept);
-}
-
-bool bp_rings_is_kept(const bp_rings *rings) {
-    return atomic_load(&rings->is_kept);
-}
-
-const bp_session_dir *bp_rings_dir(const bp_rings *rings) {
-    return rings->dir;
-}
-
 void bp_rings_free(bp_rings *rings) {
     if (rings != NULL) {
         bp_rings_end(rings);
-        if (bp_rings_is_kept(rings)) {
+        if (atomic_load(&rings->is_kept)) {
             bp_session_dir_leave(rings->dir);
         } else {
             bp_session_dir_remove(rings->dir);

@@ -4,17 +4,18 @@
 #ifndef BP_RECORDER_RINGS_H
 #define BP_RECORDER_RINGS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
 
+#include "base/id.h"
+#include "base/lock.h"
 #include "recorder/monitor.h"
 #include "recorder/session_dir.h"
 #include "ring/ring.h"
-
-typedef struct bp_rings bp_rings;
 
 /* Where rings are to be. */
 typedef struct bp_rings_options {
@@ -23,6 +24,19 @@ typedef struct bp_rings_options {
     const bp_session_identity *identity;
     bp_monitor *monitor; /* notes that the session runs; must outlive the rings */
 } bp_rings_options;
+
+/* The first two are for others, the rest is private. */
+typedef struct bp_rings {
+    bp_session_dir *dir; /* borrowed; NULL where all rings are in memory */
+    atomic_bool is_kept; /* bp_rings_free leaves the directory for recovery. Any thread. */
+    bool is_common;      /* half of the file system has to stay free */
+    uint64_t survives;
+    bp_monitor *monitor; /* NULL: it does not note that the session runs */
+    char session_id[BP_ID_BYTES];
+    bp_lock lock; /* of what follows */
+    struct bp_ring_file *files;
+    char memory_reason[256];
+} bp_rings;
 
 /*
  * Makes the session's directory. Fails only without memory: without a directory the rings are in
@@ -38,13 +52,6 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives);
 /* Notes that the session is closed, unless it is kept. Before the first ring is freed, and before
  * bp_rings_free. */
 void bp_rings_end(bp_rings *rings);
-
-/* True if bp_rings_free leaves the directory for recovery. Any thread. */
-void bp_rings_keep(bp_rings *rings, bool is_kept);
-bool bp_rings_is_kept(const bp_rings *rings);
-
-/* The directory, borrowed; NULL where all rings are in memory. */
-const bp_session_dir *bp_rings_dir(const bp_rings *rings);
 
 /* Removes the directory, unless it is kept: the session ended cleanly. The rings are their owners'.
  * NULL is fine. */

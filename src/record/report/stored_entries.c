@@ -162,7 +162,7 @@ static bool open_redactor(writing *to, bp_rule_set **ret_rules) {
 
 void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner,
                              bp_stored_scope scope) {
-    const bp_session_dir *dir = bp_rings_dir(context->recorder->rings);
+    const bp_session_dir *dir = context->recorder->rings->dir;
     bp_rule_set *rules = NULL;
     writing to = {
         .context = context, .runner = runner, .scope = scope, .header = {.version = file_version}};

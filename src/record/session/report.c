@@ -102,8 +102,8 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
     }
     bp_screenshot_drop_pixels(report->screenshot);
     if (report->has_exit) {
-        bp_rings_keep(report->recorder->rings,
-                      result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
+        atomic_store(&report->recorder->rings->is_kept,
+                     result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
     }
 }
 
@@ -221,7 +221,7 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
             call.status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
         }
         if (call.status != BUGPACK_OK && call.status != BUGPACK_ERR_INVALID && end != NULL) {
-            bp_rings_keep(session->context.recorder->rings, true);
+            atomic_store(&session->context.recorder->rings->is_kept, true);
         }
     }
     return bp_session_leave(&call);

@@ -273,10 +273,10 @@ static void end_task(bugpack_session *session, bp_monitor_task *task) {
 }
 
 static void tell_kept(bp_recorder *recorder) {
-    if (recorder == NULL || !bp_rings_is_kept(recorder->rings)) {
+    if (recorder == NULL || !atomic_load(&recorder->rings->is_kept)) {
         return;
     }
-    const bp_session_dir *dir = bp_rings_dir(recorder->rings);
+    const bp_session_dir *dir = recorder->rings->dir;
     if (dir != NULL) {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "the records of the crash were kept in %s",
                          bp_session_dir_path(dir));

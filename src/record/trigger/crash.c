@@ -88,7 +88,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
     const bp_report_context *report = trigger->context.report;
     bool is_installed = atomic_load(&trigger->is_installed);
     uint64_t wait_ns = interval_ns(trigger, false);
-    if (bp_rings_dir(report->recorder->rings) == NULL || (!is_installed && wait_ns == UINT64_MAX)) {
+    if (report->recorder->rings->dir == NULL || (!is_installed && wait_ns == UINT64_MAX)) {
         return UINT64_MAX;
     }
     if (is_installed && !trigger->was_installed) {
@@ -180,7 +180,7 @@ static void close_trigger(void *self) {
         if (bp_crash_handler_remove(trigger->page)) {
             (void)munmap(trigger->page, sizeof *trigger->page);
         } else {
-            bp_rings_keep(trigger->context.report->recorder->rings, true);
+            atomic_store(&trigger->context.report->recorder->rings->is_kept, true);
         }
     }
     free(trigger);
