@@ -291,7 +291,7 @@ static bugpack_status note_process(const struct assembly *assembly, bugpack_erro
 static bugpack_status ask_provider(const struct assembly *assembly, bp_provider *provider,
                                    bugpack_error *error) {
     const bp_job *job = assembly->job;
-    const char *name = bp_provider_spec_of(provider)->name;
+    const char *name = provider->spec.name;
     bugpack_writer writer;
     if (job->type->brings_entry != NULL && job->type->brings_entry(job, name)) {
         return BUGPACK_OK;
@@ -317,7 +317,7 @@ static bugpack_status ask_providers(const struct assembly *assembly, bool are_la
     bugpack_status status =
         bp_provider_list_get(assembly->context->providers, &providers, &count, error);
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {
-        if (bp_provider_spec_of(providers[i])->is_late != are_late) {
+        if (providers[i]->spec.is_late != are_late) {
             continue;
         }
         if (!are_late) {

@@ -1,29 +1,15 @@
 #include "report/provider.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "json/json.h"
 #include "platform/thread.h"
-
-struct bp_provider {
-    atomic_uint reference_count;
-    bp_provider_spec spec; /* with a name of our own */
-    bp_lock lock;
-    pthread_cond_t idle;
-    bool is_running;
-    bool is_retired;
-    bool is_given_up;
-    uint64_t running_since_ns;
-};
 
 bugpack_status bp_provider_new(const bp_provider_spec *spec, bp_provider **ret_provider,
                                bugpack_error *error) {
@@ -60,10 +46,6 @@ void bp_provider_drop(bp_provider *provider) {
     bp_lock_destroy(&provider->lock);
     free((char *)(uintptr_t)provider->spec.name);
     free(provider);
-}
-
-const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider) {
-    return &provider->spec;
 }
 
 bp_provider_entry bp_provider_enter(bp_provider *provider) {

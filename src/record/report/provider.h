@@ -5,6 +5,8 @@
 #ifndef BP_REPORT_PROVIDER_H
 #define BP_REPORT_PROVIDER_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +15,7 @@
 #include <bugpack/provide.h>
 
 #include "base/aside.h"
+#include "base/lock.h"
 #include "report/writer.h"
 
 /* The form of a provider's artefact. */
@@ -21,8 +24,6 @@ typedef enum bp_content_form {
     BP_CONTENT_TEXT,  /* made valid UTF-8 */
     BP_CONTENT_JSON   /* checked, and indented by two spaces */
 } bp_content_form;
-
-typedef struct bp_provider bp_provider;
 
 /* A provider. `name` is copied; `release` (optional) frees `context` after the last call. */
 typedef struct bp_provider_spec {
@@ -35,6 +36,16 @@ typedef struct bp_provider_spec {
     uint32_t timeout_ms;
     bool is_late; /* called when the window of the report has passed */
 } bp_provider_spec;
+
+/* The first member is for reading, the rest is private. */
+typedef struct bp_provider {
+    bp_provider_spec spec; /* with a name of our own */
+    atomic_uint reference_count;
+    bp_lock lock; /* of what follows */
+    pthread_cond_t idle;
+    bool is_running, is_retired, is_given_up;
+    uint64_t running_since_ns;
+} bp_provider;
 
 /* A file to register for the command (sources/source.h). */
 typedef struct bp_file_plan {
@@ -73,8 +84,6 @@ void bp_provider_leave(bp_provider *provider);
 
 /* Its call will not return: a retirement does not wait for it. */
 void bp_provider_give_up(bp_provider *provider);
-
-const bp_provider_spec *bp_provider_spec_of(const bp_provider *provider);
 
 /*
  * Ends what a callback wrote into `given` before it returned `result`: passes on what is left, JSON

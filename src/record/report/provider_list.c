@@ -31,9 +31,9 @@ void bp_provider_list_release(bp_provider_list *list) {
 
 /* Takes the reference over on success. The lock is held. */
 static bugpack_status append(bp_provider_list *list, bp_provider *provider, bugpack_error *error) {
-    const char *name = bp_provider_spec_of(provider)->name;
+    const char *name = provider->spec.name;
     for (size_t i = 0; i < list->count; i++) {
-        if (bp_entry_is_in_the_way(bp_provider_spec_of(list->providers[i])->name, name)) {
+        if (bp_entry_is_in_the_way(list->providers[i]->spec.name, name)) {
             return bp_fail(error, BUGPACK_ERR_INVALID, "the artefact name \"%s\" is taken", name);
         }
     }
@@ -71,7 +71,7 @@ bool bp_provider_list_remove(bp_provider_list *list, const char *name) {
     bp_provider *found = NULL;
     bp_lock_acquire(&list->lock);
     for (size_t i = 0; i < list->count && found == NULL; i++) {
-        if (bp_entry_is_same(bp_provider_spec_of(list->providers[i])->name, name)) {
+        if (bp_entry_is_same(list->providers[i]->spec.name, name)) {
             found = list->providers[i];
             list->count--;
             memmove(&list->providers[i], &list->providers[i + 1],

@@ -67,7 +67,7 @@ static bugpack_status hand_over(void *context, const void *bytes, size_t byte_co
 static void run_call(bp_call_thread *thread) {
     bp_provider *provider = thread->provider;
     bp_lock_release(&thread->lock);
-    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    const bp_provider_spec *spec = &provider->spec;
     is_inside_provider = true;
     bp_lock_check_none_held();
     int result = spec->provide(&thread->writer, spec->context);
@@ -250,7 +250,7 @@ static call_end wait_for_call(bp_runner *runner, const bp_cancel_token *token, u
 /* Hands the call over to the thread. */
 static void begin_call(bp_call_thread *thread, bp_provider *provider,
                        const bugpack_writer *target) {
-    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    const bp_provider_spec *spec = &provider->spec;
     bp_lock_acquire(&thread->lock);
     bp_writer_release(&thread->writer);
     bp_writer_init(&thread->writer, spec->limit_bytes);
@@ -268,7 +268,7 @@ static void begin_call(bp_call_thread *thread, bp_provider *provider,
 
 static void call_provider(bp_runner *runner, bp_provider *provider, const bp_cancel_token *token,
                           bugpack_writer *writer) {
-    const bp_provider_spec *spec = bp_provider_spec_of(provider);
+    const bp_provider_spec *spec = &provider->spec;
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_call_thread *thread = runner->thread;
     if (thread == NULL) {

@@ -37,13 +37,13 @@ static const uint32_t file_version = 2;
 
 static bool is_wanted(const bp_report_context *context, const bp_provider *provider,
                       bp_stored_scope scope) {
-    const char *name = bp_provider_spec_of(provider)->name;
+    const char *name = provider->spec.name;
     if (strcmp(name, process_name) == 0) {
         return scope.has_process && !bp_config_leaves_out(context->config, name);
     }
     bool is_session = strcmp(name, bp_entries[BP_ENTRY_SESSION].name) == 0;
     return (scope.has_hosts || (scope.has_session && is_session)) &&
-           bp_provider_spec_of(provider)->form != BP_CONTENT_BYTES && bp_entry_refuse(name) == NULL;
+           provider->spec.form != BP_CONTENT_BYTES && bp_entry_refuse(name) == NULL;
 }
 
 bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope) {
@@ -105,7 +105,7 @@ static const bp_buffer *clean(writing *to, const char *name, const bp_buffer *co
 
 static void ask(writing *to, bp_provider *provider) {
     static const char too_long[] = "it was over the limit of what is kept for a crash";
-    const char *name = bp_provider_spec_of(provider)->name;
+    const char *name = provider->spec.name;
     bool is_bounded = !to->scope.has_hosts && strcmp(name, process_name) != 0;
     bugpack_writer writer;
     bp_writer_init(&writer, BP_STORED_MAX_BYTES);
