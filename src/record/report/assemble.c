@@ -129,7 +129,7 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
     for (size_t i = 0; i < assembly->window_count; i++) {
         process_window *window = &assembly->windows[i];
         bool is_open = window->of_trigger == NULL && window->status == BUGPACK_OK;
-        if (is_open && may_sample && bp_subject_target(window->subject)->pid != 0) {
+        if (is_open && may_sample && window->subject->target.pid != 0) {
             window->has_ended = bp_sampler_keep(bp_subject_sampler(window->subject, NULL), NULL) ==
                                 BUGPACK_ERR_NO_PROCESS;
         }
@@ -375,7 +375,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
     memcpy(metadata.session_id, identity->id, sizeof metadata.session_id);
     if (subject != NULL) {
         entry = bp_subject_entry(subject, entry, name);
-        metadata.target = *bp_subject_target(subject);
+        metadata.target = subject->target;
         metadata.target_uptime_ns = bp_subject_uptime(subject);
     }
     if (metadata.target_uptime_ns != 0) {
@@ -404,7 +404,7 @@ static bugpack_status add_metadata(const struct assembly *assembly, bugpack_erro
         return bp_fail_memory(error, "describe a report");
     }
     for (size_t i = 0; i < count; i++) {
-        targets[i] = *bp_subject_target(assembly->windows[i].subject);
+        targets[i] = assembly->windows[i].subject->target;
     }
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < count; i++) {

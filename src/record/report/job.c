@@ -75,7 +75,7 @@ static bugpack_status check_room_for_zip(const bp_report_context *context, const
  * has ended meanwhile may have left its id to the next process. */
 static bugpack_status copy_target_rings(const bp_report_context *context, bp_job *job,
                                         bugpack_error *error) {
-    pid_t pid = bp_subject_target(context->subject)->pid;
+    pid_t pid = context->subject->target.pid;
     const bp_snapshot_part *ours = job->snapshot->parts;
     /* Notifications alone cannot be turned off. */
     bool is_unused = !ours[BP_RING_KIND_LOG].is_on && !ours[BP_RING_KIND_HISTORY].is_on &&

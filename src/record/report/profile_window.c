@@ -11,9 +11,9 @@ void bp_profile_window_begin(const bp_report_context *context, bp_subject *subje
                              const bp_job *job, bp_profile_window *ret_window) {
     const bp_config *config = context->config;
     const bp_profile_ring *ring =
-        bp_subject_is_further(subject) ? NULL : context->profile_ring; /* of the first alone */
+        subject->is_further ? NULL : context->profile_ring; /* of the first alone */
     bool has_window =
-        job->window == NULL && config->sample_window_ms > 0 && bp_subject_target(subject)->pid != 0;
+        job->window == NULL && config->sample_window_ms > 0 && subject->target.pid != 0;
     *ret_window = (bp_profile_window){.is_asked_for = ring != NULL || has_window,
                                       .is_left_out = bp_config_leaves_out(config, "profile.folded"),
                                       .error = BUGPACK_ERROR_INIT};
@@ -93,7 +93,7 @@ bugpack_status bp_profile_window_add(bp_profile_window *window, const bp_subject
         status = BUGPACK_OK;
     } else {
         status = print_profile(&profile, &writer, error);
-        if (!bp_subject_is_further(subject)) {
+        if (!subject->is_further) {
             bp_bundle_set_profile(bundle, &profile.facts);
         }
     }

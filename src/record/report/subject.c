@@ -1,13 +1,11 @@
 #include "report/subject.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "heap/thread_heap.h"
 #include "model/entry.h"
@@ -26,36 +24,6 @@ static const uint64_t first_follow_ns = 2 * BP_NS_PER_MS;
 
 /* A reading takes a few milliseconds where every file answers. */
 static const uint64_t longest_end_ns = 200 * BP_NS_PER_MS;
-
-/* Facts as they are kept. */
-typedef struct known_facts {
-    bp_buffer text; /* process.json; empty: nothing is known yet */
-    uint64_t wall_ns;
-    bp_task_program program; /* "" where it is not known */
-    char denied[512];
-} known_facts;
-
-struct bp_subject {
-    atomic_uint reference_count;
-    bp_metadata_target target;
-    bool is_further;            /* not the session's first */
-    _Atomic(bp_subject *) next; /* set once, under the lock of the first */
-    bool has_descendants;
-    bp_aside_runner *run_aside;
-    const bp_crash_page *_Atomic crash;
-    bp_sampler *sampler; /* NULL: sampler_error says why */
-    bugpack_error sampler_error;
-    _Atomic(uint64_t) image;   /* when the last report began; 0: not known */
-    atomic_bool is_refreshing; /* by a thread of its own */
-    bp_lock reading;           /* held while the facts are read */
-    bp_lock lock;              /* of what follows; no file of the process is read under it */
-    known_facts facts;
-    bp_task_program followed; /* the newest that was seen */
-    uint64_t follow_due_ns, follow_interval_ns;
-    bp_subject_process *noted;
-    size_t noted_count;
-    uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
-};
 
 /* One without a sampler. NULL without memory. */
 static bp_subject *new_subject(void) {
@@ -155,10 +123,6 @@ bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_sub
     return BUGPACK_OK;
 }
 
-bool bp_subject_is_further(const bp_subject *subject) {
-    return subject->is_further;
-}
-
 bp_subject *bp_subject_next(const bp_subject *subject) {
     return atomic_load_explicit(&subject->next, memory_order_acquire);
 }
@@ -194,28 +158,6 @@ void bp_subject_drop(bp_subject *subject) {
     bp_lock_destroy(&subject->lock);
     bp_lock_destroy(&subject->reading);
     free(subject);
-}
-
-const bp_metadata_target *bp_subject_target(const bp_subject *subject) {
-    return &subject->target;
-}
-
-void bp_subject_unwind_aside(bp_subject *subject, bp_aside_runner *run_aside) {
-    for (; subject != NULL; subject = bp_subject_next(subject)) {
-        subject->run_aside = run_aside;
-    }
-}
-
-bp_aside_runner *bp_subject_aside(const bp_subject *subject) {
-    return subject->run_aside;
-}
-
-void bp_subject_set_crash(bp_subject *subject, const bp_crash_page *page) {
-    atomic_store(&subject->crash, page);
-}
-
-const bp_crash_page *bp_subject_crash(const bp_subject *subject) {
-    return atomic_load(&subject->crash);
 }
 
 uint64_t bp_subject_uptime(const bp_subject *subject) {
@@ -355,7 +297,7 @@ bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error)
 /* Reads the facts again; those of before stay on a failure. It may take for ever: files that the
  * process runs are opened, and their server may be gone. */
 static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
-    known_facts fresh = {.wall_ns = 0};
+    bp_known_facts fresh = {.wall_ns = 0};
     bp_process_facts facts;
     bp_task *task = bp_sampler_task(subject->sampler);
     bp_buffer_init(&fresh.text, facts_limit_bytes);
@@ -371,7 +313,7 @@ static bugpack_status refresh(bp_subject *subject, bugpack_error *error) {
     }
     if (status == BUGPACK_OK) {
         bp_lock_acquire(&subject->lock);
-        known_facts old = subject->facts;
+        bp_known_facts old = subject->facts;
         subject->facts = fresh;
         fresh = old;
         subject->followed = subject->facts.program;

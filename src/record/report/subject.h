@@ -4,17 +4,60 @@
 #ifndef BP_REPORT_SUBJECT_H
 #define BP_REPORT_SUBJECT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/aside.h"
+#include "base/lock.h"
 #include "model/metadata.h"
 #include "platform/crash_page.h"
 #include "process/sampler.h"
 #include "report/config.h"
 #include "report/writer.h"
 
+/* Facts as they are kept. */
+typedef struct bp_known_facts {
+    bp_buffer text; /* process.json; empty: nothing is known yet */
+    uint64_t wall_ns;
+    bp_task_program program; /* "" where it is not known */
+    char denied[512];
+} bp_known_facts;
+
+/* A process with its start, which identify it; as in platform/task.h. */
+typedef struct bp_subject_process {
+    pid_t pid;
+    uint64_t birth; /* 0: not known */
+} bp_subject_process;
+
 /* Counted by references: a provider that hangs outlives the session. */
-typedef struct bp_subject bp_subject;
+typedef struct bp_subject {
+    /* Its pid is 0 where the session is about its own process, or none. */
+    bp_metadata_target target;
+    /* It was added to another one: what is about the machine is in the report already. */
+    bool is_further;
+    /* Who unwinds its stacks; NULL, as at first: we do. Set before the first report. */
+    bp_aside_runner *run_aside;
+    /* The stacks of the target are those of this page, which is borrowed for good: it has crashed.
+     * Set before the report about that; NULL, as at first: it has not. */
+    const bp_crash_page *_Atomic crash;
+
+    /* Private from here on. */
+    _Atomic(struct bp_subject *) next; /* set once, under the lock of the first */
+    atomic_uint reference_count;
+    bool has_descendants;
+    bp_sampler *sampler; /* NULL: sampler_error says why */
+    bugpack_error sampler_error;
+    _Atomic(uint64_t) image;   /* when the last report began; 0: not known */
+    atomic_bool is_refreshing; /* by a thread of its own */
+    bp_lock reading;           /* held while the facts are read */
+    bp_lock lock;              /* of what follows; no file of the process is read under it */
+    bp_known_facts facts;
+    bp_task_program followed; /* the newest that was seen */
+    uint64_t follow_due_ns, follow_interval_ns;
+    bp_subject_process *noted;
+    size_t noted_count;
+    uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
+} bp_subject;
 
 /*
  * Opens the process that the config names. Our own process without a sampler is no failure: the
@@ -37,9 +80,6 @@ enum { BP_SUBJECT_MAX = 256 };
 bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_subject,
                               bugpack_error *error);
 
-/* Whether it was added to another one: what is about the machine is in the report already. */
-bool bp_subject_is_further(const bp_subject *subject);
-
 /* The process that was added after this one; NULL: none. */
 bp_subject *bp_subject_next(const bp_subject *subject);
 
@@ -49,18 +89,9 @@ enum { BP_SUBJECT_NAME_BYTES = 160 };
 const char *bp_subject_entry(const bp_subject *subject, const char *entry,
                              char out[BP_SUBJECT_NAME_BYTES]);
 
-/* The other process; its pid is 0 where the session is about its own, or none. */
-const bp_metadata_target *bp_subject_target(const bp_subject *subject);
-
 /* The age of the process; 0 where that is not known. The worker's thread, as the sampler.
  */
 uint64_t bp_subject_uptime(const bp_subject *subject);
-
-/* A process with its start, which identify it; as in platform/task.h. */
-typedef struct bp_subject_process {
-    pid_t pid;
-    uint64_t birth; /* 0: not known */
-} bp_subject_process;
 
 /*
  * With descendants: remembers the processes of a snapshot. A process whose parent has ended is no
@@ -83,16 +114,6 @@ bugpack_status bp_subject_check_program(const bp_subject *subject, bugpack_error
 /* After a reading by id: fails unless the target is still the process that the session opened, so
  * that nobody else had its id, and executes the same program. NO_PROCESS. */
 bugpack_status bp_subject_check(const bp_subject *subject, bugpack_error *error);
-
-/* The stacks of the target are those of this page, which is borrowed for good: it has crashed.
- * Before the report about that; NULL, as at first: it has not. */
-void bp_subject_set_crash(bp_subject *subject, const bp_crash_page *page);
-const bp_crash_page *bp_subject_crash(const bp_subject *subject);
-
-/* Who unwinds the stacks of this and all further processes; NULL, as at first: we do. Before the
- * first report. */
-void bp_subject_unwind_aside(bp_subject *subject, bp_aside_runner *run_aside);
-bp_aside_runner *bp_subject_aside(const bp_subject *subject);
 
 /* NULL, and the reason, where there is none. The sampler is the worker's; its task may be cloned.
  */

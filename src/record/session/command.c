@@ -26,7 +26,7 @@ bugpack_status bp_session_add_crash(bugpack_session *session, const bp_crash_pag
                                     bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "read a core", error)) {
-        bp_subject_set_crash(session->context.subject, page);
+        atomic_store(&session->context.subject->crash, page);
         call.status = bp_sources_register(&session->context, error);
     }
     return bp_session_leave(&call);
@@ -48,7 +48,9 @@ bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpa
 }
 
 void bp_session_unwind_aside(bugpack_session *session, bp_aside_runner *run_aside) {
-    bp_subject_unwind_aside(session->context.subject, run_aside);
+    for (bp_subject *one = session->context.subject; one != NULL; one = bp_subject_next(one)) {
+        one->run_aside = run_aside;
+    }
 }
 
 bugpack_status bp_session_refresh_target(bugpack_session *session, bugpack_error *error) {
@@ -78,7 +80,7 @@ void bp_session_tell_conditions(bugpack_session *session, bp_condition_callback 
 }
 
 const bp_metadata_target *bp_session_target(const bugpack_session *session) {
-    return bp_subject_target(session->context.subject);
+    return &session->context.subject->target;
 }
 
 const char *bp_session_profile_trouble(const bugpack_session *session) {

@@ -161,7 +161,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
         report->exit = end->exit;
         report->has_exit = end->exit.signal != 0 || end->exit.status != 0;
         report->dead = end->dead;
-        bp_subject_set_crash(session->context.subject, end->crash);
+        atomic_store(&session->context.subject->crash, end->crash);
     }
     if (end != NULL && job->window != NULL) {
         bp_window_release(job->window);

@@ -61,7 +61,7 @@ static bugpack_status check_report_dir(bugpack_session *session, bugpack_error *
 static bugpack_status open_subject(bugpack_session *session, bugpack_error *error) {
     bugpack_status status = bp_subject_open(&session->config, &session->context.subject, error);
     if (status == BUGPACK_OK && session->config.app_name == NULL) {
-        const char *name = bp_subject_target(session->context.subject)->name;
+        const char *name = session->context.subject->target.name;
         session->config.app_name = strdup(name[0] != '\0' ? name : "process");
         if (session->config.app_name == NULL) {
             status = bp_fail_memory(error, "open a session");
@@ -73,7 +73,7 @@ static bugpack_status open_subject(bugpack_session *session, bugpack_error *erro
 /* The facts that a recovery of this session needs. */
 static void describe(const bugpack_session *session, bp_session_identity *ret_identity) {
     const bp_config *config = &session->config;
-    const bp_metadata_target *target = bp_subject_target(session->context.subject);
+    const bp_metadata_target *target = &session->context.subject->target;
     bp_instant opened = session->identity.opened;
     *ret_identity = (bp_session_identity){.pid = getpid(),
                                           .target_pid = target->pid,

@@ -6,7 +6,8 @@
 #include "sources/source.h"
 
 static bool has_stacks(const bp_report_context *context) {
-    bool has_any = !context->config->without_process || bp_subject_crash(context->subject) != NULL;
+    bool has_any =
+        !context->config->without_process || atomic_load(&context->subject->crash) != NULL;
     return has_any && context->config->stacks != BUGPACK_STACKS_NONE;
 }
 
@@ -20,11 +21,11 @@ static bool has_process(const bp_report_context *context) {
 }
 
 static bool is_first(const bp_report_context *context) {
-    return !bp_subject_is_further(context->subject);
+    return !context->subject->is_further;
 }
 
 static bool is_other(const bp_report_context *context) {
-    return bp_subject_target(context->subject)->pid != 0;
+    return context->subject->target.pid != 0;
 }
 
 static bool is_own(const bp_report_context *context) {
@@ -75,7 +76,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
     source->without_stacks_json = bp_config_leaves_out(config, "stacks.json");
     if (is_other(context) && is_first(context)) { /* which alone has system.json */
         source->oom_kills_before = bp_system_oom_kills();
-        bp_system_read_groups(bp_subject_target(context->subject)->pid, &source->groups_before);
+        bp_system_read_groups(context->subject->target.pid, &source->groups_before);
     }
     *ret_source = source;
     return BUGPACK_OK;
@@ -83,7 +84,7 @@ static bugpack_status new_source(const bp_report_context *context, bp_source **r
 
 bugpack_status bp_sources_register(const bp_report_context *context, bugpack_error *error) {
     bp_source *source = NULL;
-    bool is_of_crash = bp_subject_crash(context->subject) != NULL;
+    bool is_of_crash = atomic_load(&context->subject->crash) != NULL;
     bugpack_status status = new_source(context, &source, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof rows / sizeof rows[0]; i++) {
         char name[BP_SUBJECT_NAME_BYTES];

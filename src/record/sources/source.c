@@ -74,7 +74,7 @@ int bp_source_heap_state(bugpack_writer *writer, void *context) {
 static bugpack_status read_system(const bp_source *source, bugpack_writer *writer,
                                   bp_system *ret_system, bugpack_error *error) {
     const bp_system_plan plan = {.with_process = !source->without_process,
-                                 .pid = bp_subject_target(source->subject)->pid,
+                                 .pid = source->subject->target.pid,
                                  .with_hostname = source->with_hostname,
                                  .oom_kills_before = source->oom_kills_before,
                                  .groups_before = &source->groups_before};

@@ -37,9 +37,9 @@ static bugpack_status plan_reading(const bp_source *source, const bugpack_writer
                            .helper_path = source->helper_path,
                            .is_helper_ptracer = source->stacks == BUGPACK_STACKS_ALL_PTRACER,
                            .stop = &writer->is_abandoned};
-    pid_t pid = bp_subject_target(source->subject)->pid;
+    pid_t pid = source->subject->target.pid;
     bugpack_status status = BUGPACK_OK;
-    const bp_crash_page *crash = bp_subject_crash(source->subject);
+    const bp_crash_page *crash = atomic_load(&source->subject->crash);
     if (pid != 0 && crash == NULL) {
         status = bp_subject_list(source->subject, &processes, &count, error);
         plan.birth = status == BUGPACK_OK ? processes[0].birth : 0;
@@ -139,7 +139,7 @@ static bugpack_status print_aside(bp_aside_runner *run_aside, const bp_source *s
 static bugpack_status new_stacks(const bp_source *source, bugpack_writer *writer,
                                  bp_stacks_text **ret_stacks, bugpack_error *error) {
     struct reading reading;
-    bp_aside_runner *run_aside = bp_subject_aside(source->subject);
+    bp_aside_runner *run_aside = source->subject->run_aside;
     bp_stacks_text *stacks = calloc(1, sizeof *stacks);
     if (stacks == NULL) {
         return bp_fail_memory(error, "read stacks");

@@ -82,8 +82,7 @@ static bugpack_status probe_again(const bp_source *source, bp_heap_prober *probe
                                   uint64_t again_ns, struct readings *readings,
                                   bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    bool is_alone =
-        !bp_subject_is_further(source->subject) && bp_subject_next(source->subject) == NULL;
+    bool is_alone = !source->subject->is_further && bp_subject_next(source->subject) == NULL;
     for (size_t i = 0; is_alone && status == BUGPACK_OK && i < readings->count; i++) {
         bp_thread_heap_reading *reading = &readings->items[i], again = {.pid = 0};
         bp_heap_plan plan = BP_HEAP_PLAN_INIT;

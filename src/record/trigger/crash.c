@@ -122,7 +122,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
 static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error) {
     const bp_report_context *report = trigger->context.report;
     void *map = NULL;
-    if (bp_subject_target(report->subject)->pid != 0) {
+    if (report->subject->target.pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about another process");
     }
     bugpack_status status = bp_rings_map_file(report->recorder->rings, BP_CRASH_PAGE_NAME,

@@ -227,7 +227,7 @@ static bool lists(bp_subject *subject, pid_t pid) {
     bp_subject_process *processes = NULL;
     size_t count = 0;
     cr_assert(eq(int, bp_subject_list(subject, &processes, &count, NULL), BUGPACK_OK));
-    cr_expect(eq(int, processes[0].pid, bp_subject_target(subject)->pid));
+    cr_expect(eq(int, processes[0].pid, subject->target.pid));
     bool is_listed = false;
     for (size_t i = 1; i < count; i++) {
         is_listed = is_listed || processes[i].pid == pid;
