@@ -16,8 +16,8 @@ static void see(bugpack_session *session, const bp_gap_key *key, const bp_occurr
     bp_call call;
     if (bp_session_enter(&call, session, NULL, NULL)) {
         bp_pedantic_act(pedantic, seen, gap, occurrence);
-    } else {
-        bp_pedantic_refuse(pedantic, seen, gap);
+    } else if (seen == BP_GAP_REPORT) {
+        bp_gaps_settle(pedantic->gaps, gap, false);
     }
     (void)bp_session_leave(&call);
 }
@@ -31,7 +31,7 @@ void bugpack_gap_with_state(bugpack_session *session, const char *key,
     if (key != NULL && bp_session_check(session) == BUGPACK_OK) {
         bp_gap_key read;
         const bp_occurrence occurrence = {.state = state, .context = context};
-        bp_pedantic_read_key(pedantic_of(session), &read, key);
+        bp_gaps_read_key(pedantic_of(session)->gaps, &read, key);
         see(session, &read, &occurrence);
     }
 }
@@ -49,7 +49,7 @@ void bugpack_gap_unknown(bugpack_session *session, const char *channel, uint64_t
 
 bool bugpack_pedantic_enable(bugpack_session *session, bool is_enabled) {
     return bp_session_check(session) == BUGPACK_OK &&
-           bp_pedantic_enable(pedantic_of(session), is_enabled);
+           atomic_exchange(&pedantic_of(session)->is_enabled, is_enabled);
 }
 
 bugpack_status bugpack_pedantic_get(bugpack_session *session, bugpack_pedantic_state *ret_state,

@@ -1,4 +1,3 @@
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +13,6 @@
 #include "trigger/trigger.h"
 
 static const char state_name[] = "channel-state.json";
-
-struct bp_pedantic {
-    bp_trigger_context context;
-    bp_gaps *gaps;
-    atomic_bool is_enabled;
-    atomic_bool is_stopped; /* no gap leads to a report any more */
-};
 
 /* So much of a message is searched for secrets: one that begins in what is shown may go on. */
 enum { message_look_bytes = 4 * BUGPACK_GAP_DUMP_MAX_BYTES };
@@ -239,10 +231,6 @@ static void note_cap(bp_pedantic *pedantic, const char *what, const char *channe
                    (unsigned)cap);
 }
 
-void bp_pedantic_read_key(const bp_pedantic *pedantic, bp_gap_key *key, const char *text) {
-    bp_gaps_read_key(pedantic->gaps, key, text);
-}
-
 bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, bp_gap **ret_gap) {
     bool is_on = atomic_load_explicit(&pedantic->is_enabled, memory_order_relaxed) &&
                  !atomic_load_explicit(&pedantic->is_stopped, memory_order_relaxed);
@@ -266,16 +254,6 @@ void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
         note_cap(pedantic, "channel ", bp_gap_text(gap), bp_gap_channel_bytes(gap),
                  config->pedantic.channel_cap);
     }
-}
-
-void bp_pedantic_refuse(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap) {
-    if (seen == BP_GAP_REPORT) {
-        bp_gaps_settle(pedantic->gaps, gap, false);
-    }
-}
-
-bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled) {
-    return atomic_exchange(&pedantic->is_enabled, is_enabled);
 }
 
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {

@@ -4,6 +4,7 @@
 #ifndef BP_TRIGGER_TRIGGER_H
 #define BP_TRIGGER_TRIGGER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -187,7 +188,13 @@ void bp_retained_give_back(bp_retained *loan, const bp_job *job);
  * Pedantic mode: the first occurrence of a gap becomes a report.
  */
 
-typedef struct bp_pedantic bp_pedantic;
+/* The table of gaps is also there on a closed session. */
+typedef struct bp_pedantic {
+    bp_trigger_context context;
+    bp_gaps *gaps;
+    atomic_bool is_enabled; /* the mode is on. Any thread. */
+    atomic_bool is_stopped; /* no gap leads to a report any more */
+} bp_pedantic;
 
 /* The host's arguments of one occurrence. */
 typedef struct bp_occurrence {
@@ -198,22 +205,15 @@ typedef struct bp_occurrence {
     const char *channel; /* what the message came on; the row may be one of overflow. Of `bytes` */
 } bp_occurrence;
 
-/* bp_gaps_read_key, also on a closed session. Any thread. */
-void bp_pedantic_read_key(const bp_pedantic *pedantic, bp_gap_key *key, const char *text);
-
 /*
  * Counts an occurrence. What comes back and is not BP_GAP_COUNTED has to be followed by
- * bp_pedantic_act, or by bp_pedantic_refuse. Also on a closed session. Any thread.
+ * bp_pedantic_act or, for BP_GAP_REPORT, by bp_gaps_settle. Also on a closed session. Any thread.
  */
 bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, bp_gap **ret_gap);
 
 /* Makes the report, or notes that a cap is reached. Any thread, while the session is open. */
 void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
                      const bp_occurrence *occurrence);
-void bp_pedantic_refuse(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap);
-
-/* Turns the mode on or off; whether it was on before. */
-bool bp_pedantic_enable(bp_pedantic *pedantic, bool is_enabled);
 
 /* Fills all of the state but its size. */
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state);
