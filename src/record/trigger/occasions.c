@@ -146,17 +146,12 @@ void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64
 bp_trigger_note *bp_occasions_note(void *trigger) {
     bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
     bp_lock_acquire(&occasions->lock);
-    size_t row_count = occasions->row_count; /* rows are only ever added */
-    bp_lock_release(&occasions->lock);
-    bp_trigger_note *made = bp_trigger_note_new(row_count);
-    if (made != NULL && row_count > 0) {
-        bp_lock_acquire(&occasions->lock);
-        for (size_t i = 0; i < made->count; i++) {
-            const bp_trigger_entry *entry = &occasions->rows[i].entry;
-            made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};
-        }
-        bp_lock_release(&occasions->lock);
+    bp_trigger_note *made = bp_trigger_note_new(occasions->row_count);
+    for (size_t i = 0; made != NULL && i < made->count; i++) {
+        const bp_trigger_entry *entry = &occasions->rows[i].entry;
+        made->rows[i] = (bp_trigger_tally){entry->count, entry->last_wall_ns};
     }
+    bp_lock_release(&occasions->lock);
     return made;
 }
 
