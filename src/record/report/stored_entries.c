@@ -200,7 +200,6 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
 typedef struct reading {
     const char *next;
     size_t left_bytes;
-    uint32_t left_count;
     char names[entry_max + 1][name_max_bytes + 1]; /* the last one is the one just taken */
     size_t name_count;
 } reading;
