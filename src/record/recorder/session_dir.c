@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -15,7 +14,7 @@
 
 struct bp_session_dir {
     char name[BP_SESSION_NAME_BYTES];
-    bp_buffer path;
+    char *path; /* absolute */
     int dir_fd; /* only if it still has the mark */
     bp_fd_mark mark;
     void *lock;
@@ -32,7 +31,7 @@ static int open_dir(const bp_session_dir *dir) {
         fd = -1;
     }
     if (fd < 0) {
-        fd = open(bp_buffer_text(&dir->path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
     if (fd >= 0 && !bp_fd_is_ours(fd, dir->mark)) {
         (void)close(fd);
@@ -51,8 +50,7 @@ bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *n
     int make_errno = errno;
     bp_file_close(dir_fd);
     if (fd < 0) {
-        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", bp_buffer_text(&dir->path),
-                             name);
+        return bp_fail_errno(error, make_errno, "cannot make \"%s/%s\"", dir->path, name);
     }
     (void)fchmod(fd, 0600);
     *ret_fd = fd;
@@ -118,7 +116,7 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
     int base_fd = -1, lock_fd = -1;
     size_t byte_count = 0;
     void *sealed = NULL;
-    const char *path = bp_buffer_text(&dir->path);
+    const char *path = dir->path;
     if (!bp_session_lock_is_supported) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "this system has no lock that ends with a mapping");
@@ -171,11 +169,11 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
     }
     dir->dir_fd = -1;
     bp_session_name(identity, dir->name);
-    bp_buffer_init(&dir->path, 8192);
-    (void)bp_buffer_printf(&dir->path, "%s/%s", base->path, dir->name);
-    bugpack_status status = dir->path.status == BUGPACK_OK
-                                ? make_dir(dir, base, identity, error)
-                                : bp_fail_memory(error, "make a session's directory");
+    if (asprintf(&dir->path, "%s/%s", base->path, dir->name) < 0) {
+        free(dir);
+        return bp_fail_memory(error, "make a session's directory");
+    }
+    bugpack_status status = make_dir(dir, base, identity, error);
     if (status != BUGPACK_OK) {
         bp_session_dir_remove(dir);
         return status;
@@ -185,7 +183,7 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
 }
 
 const char *bp_session_dir_path(const bp_session_dir *dir) {
-    return bp_buffer_text(&dir->path);
+    return dir->path;
 }
 
 void bp_session_dir_remove(bp_session_dir *dir) {
@@ -208,6 +206,6 @@ void bp_session_dir_leave(bp_session_dir *dir) {
     }
     bp_fd_close_ours(dir->dir_fd, dir->mark);
     bp_session_lock_let_go(dir->lock);
-    bp_buffer_release(&dir->path);
+    free(dir->path);
     free(dir);
 }
