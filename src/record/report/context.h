@@ -34,6 +34,8 @@ typedef struct bp_report_context {
     bp_redaction *redaction;
     bp_profile_ring *profile_ring; /* NULL: profiles are taken when they are asked for, or not */
     bp_tags *tags;                 /* NULL: none can be set */
+    struct bp_job_queue *jobs;     /* this and the next for the triggers */
+    bp_monitor *monitor;           /* calls the tick of each */
     /* The triggers' rows for the manifest. */
     bp_note_triggers *note_triggers;
     bp_list_triggers *list_triggers;

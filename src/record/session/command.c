@@ -57,7 +57,7 @@ bugpack_status bp_session_refresh_target(bugpack_session *session, bugpack_error
     bp_call call;
     if (bp_session_enter(&call, session, "look at the process", error)) {
         call.status = bp_subject_refresh(session->context.subject, error);
-        bp_monitor_wake(session->monitor); /* which follows what it executes next */
+        bp_monitor_wake(session->context.monitor); /* which follows what it executes next */
     }
     return bp_session_leave(&call);
 }

@@ -218,7 +218,7 @@ static bugpack_status submit(bugpack_session *session, const bugpack_report_requ
         } else {
             job->on_done = on_done;
             job->on_done_context = context;
-            call.status = bp_job_queue_submit(session->jobs, job, known.ret_ticket, error);
+            call.status = bp_job_queue_submit(session->context.jobs, job, known.ret_ticket, error);
         }
         if (call.status != BUGPACK_OK && call.status != BUGPACK_ERR_INVALID && end != NULL) {
             atomic_store(&session->context.recorder->rings->is_kept, true);
@@ -344,7 +344,7 @@ bugpack_status bugpack_report(bugpack_session *session, const bugpack_report_req
 bugpack_status bugpack_cancel(bugpack_session *session, uint64_t ticket, bugpack_error *error) {
     bp_call call;
     if (bp_session_enter(&call, session, "cancel a report", error) &&
-        !bp_job_queue_cancel(session->jobs, ticket)) {
+        !bp_job_queue_cancel(session->context.jobs, ticket)) {
         call.status = ticket == 0
                           ? bp_fail(error, BUGPACK_ERR_NO_TICKET, "no report waits or runs")
                           : bp_fail(error, BUGPACK_ERR_NO_TICKET,
@@ -361,7 +361,7 @@ bugpack_status bugpack_flush(bugpack_session *session, uint64_t timeout_ms, bugp
     uint64_t deadline_ns =
         timeout_ms > UINT32_MAX ? UINT64_MAX : bp_clock_monotonic_ns() + timeout_ms * BP_NS_PER_MS;
     call.status = refuse_inside_callback(error);
-    if (call.status == BUGPACK_OK && !bp_job_queue_flush(session->jobs, deadline_ns)) {
+    if (call.status == BUGPACK_OK && !bp_job_queue_flush(session->context.jobs, deadline_ns)) {
         call.status = bp_fail(error, BUGPACK_ERR_TIMEOUT,
                               "reports are still under way after %" PRIu64 " ms", timeout_ms);
     }

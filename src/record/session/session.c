@@ -120,7 +120,7 @@ static bugpack_status open_recorder(bugpack_session *session, bugpack_error *err
         .rings = {.is_in_memory = config->is_in_memory,
                   .base_dir = config->recorder_dir,
                   .identity = &identity,
-                  .monitor = session->monitor},
+                  .monitor = session->context.monitor},
         .log_ring_bytes = config->log_ring_bytes,
         .log_level = config->log_level,
         .traffic_budget_bytes = config->traffic_budget_bytes,
@@ -212,21 +212,19 @@ static bugpack_status start_history(bugpack_session *session, bugpack_error *err
     bugpack_status status = bp_ticker_new(task, session->config.history_interval_ms, 1, on_sample,
                                           session, &session->ticker, error);
     if (status == BUGPACK_OK) {
-        bp_monitor_add(session->monitor, sample, session);
+        bp_monitor_add(session->context.monitor, sample, session);
     }
     return status;
 }
 
 static bugpack_status open_jobs(bugpack_session *session, bugpack_error *error) {
-    return bp_job_queue_new(&session->context, &session->jobs, error);
+    return bp_job_queue_new(&session->context, &session->context.jobs, error);
 }
 
 static bugpack_status open_triggers(bugpack_session *session, bugpack_error *error) {
-    const bp_trigger_context context = {
-        .report = &session->context, .jobs = session->jobs, .monitor = session->monitor};
-    bugpack_status status = bp_triggers_open(&session->triggers, &context, error);
+    bugpack_status status = bp_triggers_open(&session->triggers, &session->context, error);
     if (status == BUGPACK_OK) {
-        bp_monitor_add(session->monitor, bp_triggers_tick, &session->triggers);
+        bp_monitor_add(session->context.monitor, bp_triggers_tick, &session->triggers);
     }
     return status;
 }
@@ -251,7 +249,7 @@ static bugpack_status open_profile(bugpack_session *session, bugpack_error *erro
 }
 
 static bugpack_status start_monitor(bugpack_session *session, bugpack_error *error) {
-    return bp_monitor_new(&session->monitor, error);
+    return bp_monitor_new(&session->context.monitor, error);
 }
 
 static bugpack_status open_parts(bugpack_session *session, bugpack_error *error) {
@@ -267,8 +265,8 @@ static bugpack_status open_parts(bugpack_session *session, bugpack_error *error)
 
 /* Removes a task of the monitor, where it was started. */
 static void end_task(bugpack_session *session, bp_monitor_task *task) {
-    if (session->monitor != NULL) {
-        bp_monitor_remove(session->monitor, task);
+    if (session->context.monitor != NULL) {
+        bp_monitor_remove(session->context.monitor, task);
     }
 }
 
@@ -294,18 +292,18 @@ static void session_retire(bugpack_session *session) {
     bp_report_context *context = &session->context;
     end_task(session, bp_triggers_tick);
     bp_triggers_stop(&session->triggers);
-    bp_job_queue_stop(session->jobs);
+    bp_job_queue_stop(session->context.jobs);
     end_task(session, sample); /* which conditions look at */
     bp_triggers_close(&session->triggers);
     bp_ticker_free(session->ticker);
-    bp_job_queue_free(session->jobs);
+    bp_job_queue_free(session->context.jobs);
     bp_provider_list_release(&session->providers);
     bp_profile_ring_close(context->profile_ring);
     (void)bp_subject_end_refresh(context->subject);
     bp_subject_drop(context->subject);
     tell_kept(context->recorder);
     bp_recorder_close(context->recorder);
-    bp_monitor_free(session->monitor);
+    bp_monitor_free(session->context.monitor);
     if (context->recorder != NULL) {
         bp_channels_end_filters(&context->recorder->channels);
     }
@@ -422,7 +420,7 @@ void bugpack_close(bugpack_session *session) {
     }
     /* In a callback of its own: it would wait for itself. A session that stays open harms nobody.
      */
-    if (bp_job_queue_is_own_thread(session->jobs) || bp_entry_guard_is_inside(session)) {
+    if (bp_job_queue_is_own_thread(session->context.jobs) || bp_entry_guard_is_inside(session)) {
         return;
     }
     bp_thread_hold hold;

@@ -25,11 +25,9 @@ struct bugpack_session {
     bp_provider_list providers;
     bp_events events;
     bp_tags tags;
-    bp_report_context context; /* its recorder, subject and redaction are ours */
+    bp_report_context context; /* all that it points to is ours */
     bp_at_call *at_call;       /* NULL: what is recorded is as it was given */
-    bp_job_queue *jobs;
     bp_triggers triggers;
-    bp_monitor *monitor;
     _Atomic(void *) conditions; /* the trigger's object, once it has something to do */
     atomic_bool has_target_ended;
     bp_ticker *ticker;                    /* NULL without a metrics history */

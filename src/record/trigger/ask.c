@@ -19,7 +19,7 @@
 static const uint64_t look_interval_ns = 200 * BP_NS_PER_MS;
 
 struct ask {
-    bp_trigger_context context;
+    const bp_report_context *context;
     int listening_fd;
     bp_fd_mark listening_mark;
     atomic_bool is_stopped;
@@ -35,18 +35,18 @@ struct asker {
 
 static const unsigned asker_max = 64;
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
-    bp_recorder *recorder = context->report->recorder;
+    bp_recorder *recorder = context->recorder;
     uint64_t survives;
-    if (!context->report->config->answers_trigger) {
+    if (!context->config->answers_trigger) {
         return BUGPACK_OK;
     }
     struct ask *self = calloc(1, sizeof *self);
     if (self == NULL) {
         return bp_fail_memory(error, "open a session");
     }
-    self->context = *context;
+    self->context = context;
     self->listening_fd = -1;
     const char *dir = bp_rings_locate(recorder->rings, &survives);
     bugpack_error failure = BUGPACK_ERROR_INIT;
@@ -90,13 +90,13 @@ static void serve(struct ask *self, int fd) {
     bugpack_status status = BUGPACK_ERR_BUSY;
     if (atomic_fetch_add(&self->asker_count, 1) < asker_max) {
         struct asker *asker = malloc(sizeof *asker);
-        bp_job *job = bp_job_new(self->context.report, &job_type, 0);
+        bp_job *job = bp_job_new(self->context, &job_type, 0);
         status = BUGPACK_ERR_NO_MEMORY;
         if (asker != NULL && job != NULL) {
             *asker = (struct asker){self, fd, bp_fd_mark_of(fd)};
             job->on_done = on_done;
             job->on_done_context = asker;
-            status = bp_job_queue_submit(self->context.jobs, job, NULL, NULL);
+            status = bp_job_queue_submit(self->context->jobs, job, NULL, NULL);
         } else {
             bp_job_free(job);
         }

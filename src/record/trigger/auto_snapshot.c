@@ -22,10 +22,10 @@ struct auto_snapshot {
     uint64_t under_way_due_ns; /* when that one was due */
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bp_occasions_rule rule = {.kind = BP_REPORT_AUTO_SNAPSHOT, .has_no_keys = true};
-    uint64_t interval_ns = context->report->config->auto_snapshot.interval_ns;
+    uint64_t interval_ns = context->config->auto_snapshot.interval_ns;
     if (interval_ns == 0) {
         return BUGPACK_OK;
     }
@@ -60,17 +60,17 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
     if (has_failed &&
         (self->notified_ns == 0 || now_ns - self->notified_ns >= notify_interval_ns)) {
         self->notified_ns = now_ns;
-        bp_note_notify(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_notify(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                        "an auto-snapshot could not be written: %s", result->error.message);
     }
-    bp_monitor_wake(self->base.context.monitor);
+    bp_monitor_wake(self->base.context->monitor);
 }
 
 static const bp_job_type job_type = {.kind = BP_REPORT_AUTO_SNAPSHOT, .settled = settled};
 
 static uint64_t tick(void *context, uint64_t now_ns) {
     struct auto_snapshot *self = context;
-    const bp_report_context *report = self->base.context.report;
+    const bp_report_context *report = self->base.context;
     uint64_t due_ns = atomic_load(&self->due_ns), suppressed_count;
     if (now_ns < due_ns) {
         return due_ns;
@@ -83,7 +83,7 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     if (job != NULL) {
         job->payload = self;
         job->dir = &report->config->auto_snapshot.dir;
-        status = bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
+        status = bp_job_queue_submit(self->base.context->jobs, job, NULL, NULL);
     }
     if (status != BUGPACK_OK) {
         end(self, status);

@@ -58,11 +58,11 @@ struct truth {
     char key[BUGPACK_CHANNEL_MAX_BYTES + 1];
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_CONDITION,
-        .rate = context->report->config->condition,
+        .rate = context->config->condition,
         .cooldown_reason = "a report of a condition was taken shortly before",
         .count_reason = "as many reports of conditions as condition_cap allows were taken"};
     struct conditions *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
@@ -114,8 +114,8 @@ static void begin(struct conditions *self, const bp_condition *condition,
     char value[BP_CONDITION_VALUE_BYTES];
     bp_condition_print_value(found, value);
     bp_utf8_copy(truth.key, sizeof truth.key, found->text);
-    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
-                "condition \"%s\" is true: %s", found->text, value);
+    bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN, "condition \"%s\" is true: %s",
+                found->text, value);
     bool has_report = bp_occasions_begin(self->base.occasions, truth.key, &truth.suppressed_count);
     bp_condition_callback *callback = atomic_load(&self->callback);
     if (callback != NULL) {
@@ -125,13 +125,13 @@ static void begin(struct conditions *self, const bp_condition *condition,
         return;
     }
     bugpack_status status = BUGPACK_ERR_NO_MEMORY;
-    bp_job *job = bp_job_new(self->base.context.report, &job_type, sizeof truth);
+    bp_job *job = bp_job_new(self->base.context, &job_type, sizeof truth);
     if (job != NULL) {
         struct truth *own = job->payload;
         *own = truth;
         job->key = own->key;
         job->name_detail = bp_condition_subject(condition);
-        status = bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL);
+        status = bp_job_queue_submit(self->base.context->jobs, job, NULL, NULL);
     }
     if (status != BUGPACK_OK) {
         bp_occasions_end(self->base.occasions, truth.key, 0, status);
@@ -163,7 +163,7 @@ static void look_at_line(void *context, const bp_log_text *line) {
 
 /* True: there is more. */
 static bool look_at_log(struct conditions *self) {
-    bp_log_recorder *log = self->base.context.report->recorder->log;
+    bp_log_recorder *log = self->base.context->recorder->log;
     uint64_t lost_count = 0;
     bool is_rest = false;
     if (log == NULL || (atomic_load(&self->needs) & BP_CONDITION_NEEDS_LOG) == 0) {
@@ -177,7 +177,7 @@ static bool look_at_log(struct conditions *self) {
                            &is_rest);
     if (lost_count > 0 && !is_first && !self->has_told_loss) {
         self->has_told_loss = true;
-        bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                     "conditions did not see at least %llu log records: they were overwritten "
                     "within a second",
                     (unsigned long long)lost_count);
@@ -194,7 +194,7 @@ static void tell_end(struct conditions *self) {
 
 /* A host's own are counted for its conditions alone. */
 static bp_known_uint count_files(struct conditions *self) {
-    const bp_report_context *report = self->base.context.report;
+    const bp_report_context *report = self->base.context;
     bp_task *task = atomic_load(&self->task);
     bp_known_uint count = {.known = false};
     bool is_wanted = report->config->target_pid != 0 ||
@@ -227,7 +227,7 @@ static void look_at_totals(struct conditions *self, uint64_t now_ns) {
     bp_condition_sample sample = {.due_ns = self->next_sample_ns};
     self->next_sample_ns = now_ns + BP_NS_PER_SEC;
     if (status == BUGPACK_OK) {
-        bp_history *history = self->base.context.report->recorder->history;
+        bp_history *history = self->base.context->recorder->history;
         sample.file_count = count_files(self);
         if (history != NULL) { /* first: a report of this look has it */
             bp_history_add_totals(history, &totals);
@@ -313,7 +313,7 @@ void bp_conditions_tell(void *context, bp_condition_callback *callback, void *ca
 /* Refuses a condition that the process cannot serve. `ret_looks_itself`: no history. */
 static bugpack_status try_task(const struct conditions *self, const bp_condition *condition,
                                bp_task *task, bool *ret_looks_itself, bugpack_error *error) {
-    const bp_report_context *report = self->base.context.report;
+    const bp_report_context *report = self->base.context;
     unsigned needs = bp_condition_needs(condition);
     bp_task_totals totals;
     uint64_t count;
@@ -335,7 +335,7 @@ static bugpack_status try_task(const struct conditions *self, const bp_condition
  */
 static bugpack_status prepare(struct conditions *self, const bp_condition *condition,
                               bugpack_error *error) {
-    const bp_report_context *report = self->base.context.report;
+    const bp_report_context *report = self->base.context;
     bp_sampler *sampler = bp_subject_sampler(report->subject, NULL);
     bp_task *task = NULL;
     bool looks_itself = false;
@@ -397,7 +397,7 @@ bugpack_status bp_conditions_add(void *context, const char *text, bugpack_error 
         bp_condition_free(condition);
         return status;
     }
-    bp_monitor_wake(self->base.context.monitor);
+    bp_monitor_wake(self->base.context->monitor);
     return BUGPACK_OK;
 }
 

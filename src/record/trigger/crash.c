@@ -12,7 +12,7 @@
 /* A job asks for the entries that are kept for a crash, because the worker alone calls providers.
  */
 struct bp_crash_trigger {
-    bp_trigger_context context;
+    const bp_report_context *context;
     atomic_bool is_installing, is_installed;
     bp_crash_page *page;
     atomic_bool is_job_waiting, has_changed;
@@ -27,7 +27,7 @@ static const uint64_t check_interval_ns = BP_NS_PER_SEC;
 enum { rest_factor = 100 };
 
 static bp_stored_scope scope_of(const bp_crash_trigger *trigger) {
-    bp_stored_scope scope = trigger->context.report->config->crash.scope;
+    bp_stored_scope scope = trigger->context->config->crash.scope;
     scope.has_process = atomic_load(&trigger->is_installed);
     return scope;
 }
@@ -35,7 +35,7 @@ static bp_stored_scope scope_of(const bp_crash_trigger *trigger) {
 static void run(bp_job *job, bp_runner *runner) {
     bp_crash_trigger *trigger = job->payload;
     uint64_t began_ns = bp_clock_monotonic_ns();
-    bp_stored_entries_write(trigger->context.report, runner, scope_of(trigger));
+    bp_stored_entries_write(trigger->context, runner, scope_of(trigger));
     atomic_store(&trigger->cost_ns, bp_clock_monotonic_ns() - began_ns);
 }
 
@@ -49,30 +49,30 @@ static const bp_job_type job_type = {.yields = true, .run = run, .free = free_pa
 
 static void keep(bp_crash_trigger *trigger) {
     if (!atomic_exchange(&trigger->is_job_waiting, true)) {
-        bp_job *job = bp_job_new(trigger->context.report, &job_type, 0);
+        bp_job *job = bp_job_new(trigger->context, &job_type, 0);
         if (job != NULL) {
             job->payload = trigger;
-            (void)bp_job_queue_submit(trigger->context.jobs, job, NULL, NULL);
+            (void)bp_job_queue_submit(trigger->context->jobs, job, NULL, NULL);
         } else {
             atomic_store(&trigger->is_job_waiting, false);
         }
     }
 }
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     bp_crash_trigger *trigger = calloc(1, sizeof *trigger);
     if (trigger == NULL) {
         return bp_fail_memory(error, "open a session");
     }
-    trigger->context = *context;
+    trigger->context = context;
     *ret_self = trigger;
     return BUGPACK_OK;
 }
 
 /* Until what is kept is asked for again: at most, or where it has changed. */
 static uint64_t interval_ns(bp_crash_trigger *trigger, bool has_changed) {
-    uint64_t wanted_ns = trigger->context.report->config->crash.interval_ns;
+    uint64_t wanted_ns = trigger->context->config->crash.interval_ns;
     if (wanted_ns == UINT64_MAX) {
         return wanted_ns;
     }
@@ -85,7 +85,7 @@ static uint64_t interval_ns(bp_crash_trigger *trigger, bool has_changed) {
 
 static uint64_t tick(void *self, uint64_t now_ns) {
     bp_crash_trigger *trigger = self;
-    const bp_report_context *report = trigger->context.report;
+    const bp_report_context *report = trigger->context;
     bool is_installed = atomic_load(&trigger->is_installed);
     uint64_t wait_ns = interval_ns(trigger, false);
     if (report->recorder->rings->dir == NULL || (!is_installed && wait_ns == UINT64_MAX)) {
@@ -120,7 +120,7 @@ static uint64_t tick(void *self, uint64_t now_ns) {
 }
 
 static bugpack_status make_page(bp_crash_trigger *trigger, bugpack_error *error) {
-    const bp_report_context *report = trigger->context.report;
+    const bp_report_context *report = trigger->context;
     void *map = NULL;
     if (report->subject->target.pid != 0) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the session is about another process");
@@ -151,7 +151,7 @@ bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error
     bugpack_status status = make_page(trigger, error);
     if (status == BUGPACK_OK) {
         atomic_store(&trigger->is_installed, true);
-        bp_monitor_wake(trigger->context.monitor);
+        bp_monitor_wake(trigger->context->monitor);
     } else {
         atomic_store(&trigger->is_installing, false);
     }
@@ -169,7 +169,7 @@ void bp_crash_trigger_explain(bp_crash_trigger *trigger, const char *type, const
 
 void bp_crash_trigger_note_change(bp_crash_trigger *trigger) {
     if (!atomic_exchange(&trigger->has_changed, true)) {
-        bp_monitor_wake(trigger->context.monitor);
+        bp_monitor_wake(trigger->context->monitor);
     }
 }
 
@@ -180,7 +180,7 @@ static void close_trigger(void *self) {
         if (bp_crash_handler_remove(trigger->page)) {
             (void)munmap(trigger->page, sizeof *trigger->page);
         } else {
-            atomic_store(&trigger->context.report->recorder->rings->is_kept, true);
+            atomic_store(&trigger->context->recorder->rings->is_kept, true);
         }
     }
     free(trigger);

@@ -33,11 +33,11 @@ struct cause {
     const char *late_channels[late_max_count];
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_DISCONNECT,
-        .rate = context->report->config->disconnect,
+        .rate = context->config->disconnect,
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
     struct disconnects *disconnects =
@@ -183,7 +183,7 @@ static const bp_job_type job_type = {.kind = BP_REPORT_DISCONNECT,
 
 bugpack_status bp_disconnect_see(void *self, const bp_loss *given, bugpack_error *error) {
     struct disconnects *disconnects = self;
-    const bp_report_context *report = disconnects->base.context.report;
+    const bp_report_context *report = disconnects->base.context;
     uint64_t suppressed_count = 0;
     if (!bp_occasions_begin(disconnects->base.occasions, given->channel, &suppressed_count)) {
         add_latecomer(disconnects, given);
@@ -201,7 +201,7 @@ bugpack_status bp_disconnect_see(void *self, const bp_loss *given, bugpack_error
         cause->model.suppressed_count = suppressed_count;
         job->channel = job->key = job->name_detail = cause->model.first.channel;
         job->traffic.only = job->channel;
-        status = bp_job_queue_submit(disconnects->base.context.jobs, job, NULL, error);
+        status = bp_job_queue_submit(disconnects->base.context->jobs, job, NULL, error);
     } else {
         status = bp_fail_memory(error, "take a disconnect report");
         bp_job_free(job);

@@ -30,7 +30,7 @@ struct bp_occasions {
     struct row rows[row_max_count];
 };
 
-void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
+void *bp_occasions_trigger_new(size_t object_bytes, const bp_report_context *context,
                                const bp_occasions_rule *rule, bugpack_error *error) {
     assert(rule->rate.cap == 0 || rule->count_reason != NULL); /* without one: no bound */
     assert(rule->rate.cooldown_ms == 0 || rule->cooldown_reason != NULL);
@@ -44,7 +44,7 @@ void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *co
     }
     bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS);
     occasions->rule = *rule;
-    *trigger = (bp_occasions_trigger){.context = *context, .occasions = occasions};
+    *trigger = (bp_occasions_trigger){.context = context, .occasions = occasions};
     return trigger;
 }
 

@@ -42,12 +42,12 @@ void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64
 
 /* The first member of a trigger with occasions. */
 typedef struct bp_occasions_trigger {
-    bp_trigger_context context;
+    const bp_report_context *context;
     bp_occasions *occasions;
 } bp_occasions_trigger;
 
 /* Makes an object of `object_bytes`, which is 0 beyond that part. NULL without memory. */
-void *bp_occasions_trigger_new(size_t object_bytes, const bp_trigger_context *context,
+void *bp_occasions_trigger_new(size_t object_bytes, const bp_report_context *context,
                                const bp_occasions_rule *rule, bugpack_error *error);
 void bp_occasions_trigger_free(bp_occasions_trigger *trigger);
 

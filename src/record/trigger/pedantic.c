@@ -35,9 +35,9 @@ struct gap_report {
     uint64_t duration_ns;
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bp_config *config = context->report->config;
+    const bp_config *config = context->config;
     const bp_gaps_options gaps_options = {.cap = config->pedantic.cap,
                                           .channel_cap = config->pedantic.channel_cap};
     bugpack_status status = BUGPACK_OK;
@@ -59,7 +59,7 @@ static bugpack_status open_trigger(const bp_trigger_context *context, void **ret
         free(pedantic);
         return status;
     }
-    pedantic->context = *context;
+    pedantic->context = context;
     atomic_init(&pedantic->is_enabled, config->pedantic.is_enabled);
     atomic_init(&pedantic->is_stopped, false);
     *ret_self = pedantic;
@@ -73,7 +73,7 @@ static void stop(void *self) {
 
 static void close_trigger(void *self) {
     bp_pedantic *pedantic = self;
-    bp_gap_summary_write(pedantic->context.report, pedantic->gaps);
+    bp_gap_summary_write(pedantic->context, pedantic->gaps);
 }
 
 static void free_trigger(void *self) {
@@ -147,7 +147,7 @@ static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct gap_report *report = job->payload;
     bool is_written = result->status == BUGPACK_OK;
     if (!is_written) {
-        bp_note_log(report->pedantic->context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_log(report->pedantic->context->recorder, BUGPACK_LEVEL_WARN,
                     "no report of gap %s: %s", bp_gap_text(report->gap), result->error.message);
     }
     if (result->status == BUGPACK_ERR_LIMIT) {
@@ -177,7 +177,7 @@ static const bp_job_type job_type = {.kind = BP_REPORT_PEDANTIC,
 
 /* Keeps what the report may have of a message: nothing that traffic.pcap would not have. */
 static void keep_message(struct gap_report *report, const bp_occurrence *occurrence) {
-    const bp_report_context *context = report->pedantic->context.report;
+    const bp_report_context *context = report->pedantic->context;
     size_t max =
         bp_channels_plain_max(&context->recorder->channels, occurrence->channel, &report->is_exact);
     if (bp_config_leaves_out(context->config, "traffic.pcap")) {
@@ -193,14 +193,14 @@ static void keep_message(struct gap_report *report, const bp_occurrence *occurre
 
 /* NULL without memory. */
 static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence *occurrence) {
-    bp_job *job = bp_job_new(pedantic->context.report, &job_type, sizeof(struct gap_report));
+    bp_job *job = bp_job_new(pedantic->context, &job_type, sizeof(struct gap_report));
     if (job == NULL) {
         return NULL;
     }
     struct gap_report *report = job->payload;
     report->pedantic = pedantic;
     report->gap = gap;
-    job->dir = &pedantic->context.report->config->pedantic.dir;
+    job->dir = &pedantic->context->config->pedantic.dir;
     job->name_detail = bp_gap_text(gap);
     memcpy(report->row_channel, bp_gap_text(gap), bp_gap_channel_bytes(gap));
     if (report->row_channel[0] != '\0') {
@@ -212,7 +212,7 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
     if (occurrence->state != NULL) { /* asked here, on the host's thread */
         report->has_state = true;
         report->asked = bp_clock_now();
-        bp_writer_init(&report->given, pedantic->context.report->config->artefact_limit_bytes);
+        bp_writer_init(&report->given, pedantic->context->config->artefact_limit_bytes);
         bp_writer_set_channel(&report->given, job->channel);
         report->result = occurrence->state(&report->given, occurrence->context);
         report->duration_ns = bp_clock_monotonic_ns() - report->asked.monotonic_ns;
@@ -224,7 +224,7 @@ static bp_job *make_job(bp_pedantic *pedantic, bp_gap *gap, const bp_occurrence 
 static void note_cap(bp_pedantic *pedantic, const char *what, const char *channel,
                      size_t channel_bytes, uint32_t cap) {
     static const char format[] = "%s%.*s has its %u reports of gaps: further ones are only counted";
-    bp_recorder *recorder = pedantic->context.report->recorder;
+    bp_recorder *recorder = pedantic->context->recorder;
     bp_note_log(recorder, BUGPACK_LEVEL_WARN, format, what, (int)channel_bytes, channel,
                 (unsigned)cap);
     bp_note_notify(recorder, BUGPACK_LEVEL_WARN, format, what, (int)channel_bytes, channel,
@@ -239,13 +239,13 @@ bp_gap_occurrence bp_pedantic_see(bp_pedantic *pedantic, const bp_gap_key *key, 
 
 void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
                      const bp_occurrence *occurrence) {
-    const bp_config *config = pedantic->context.report->config;
+    const bp_config *config = pedantic->context->config;
     if (seen == BP_GAP_REPORT) {
-        bp_note_log(pedantic->context.report->recorder, BUGPACK_LEVEL_INFO,
-                    "gap %s: a report is taken", bp_gap_text(gap));
+        bp_note_log(pedantic->context->recorder, BUGPACK_LEVEL_INFO, "gap %s: a report is taken",
+                    bp_gap_text(gap));
         bp_job *job = make_job(pedantic, gap, occurrence);
         if (job == NULL ||
-            bp_job_queue_submit(pedantic->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+            bp_job_queue_submit(pedantic->context->jobs, job, NULL, NULL) != BUGPACK_OK) {
             bp_gaps_settle(pedantic->gaps, gap, false);
         }
     } else if (seen == BP_GAP_CAP) {
@@ -259,7 +259,7 @@ void bp_pedantic_act(bp_pedantic *pedantic, bp_gap_occurrence seen, bp_gap *gap,
 void bp_pedantic_get(bp_pedantic *pedantic, bugpack_pedantic_state *ret_state) {
     bp_gaps_count(pedantic->gaps, ret_state);
     ret_state->is_enabled = atomic_load(&pedantic->is_enabled);
-    uint32_t cap = pedantic->context.report->config->pedantic.cap;
+    uint32_t cap = pedantic->context->config->pedantic.cap;
     ret_state->cap = cap == UINT32_MAX ? BUGPACK_OFF : cap;
 }
 

@@ -40,9 +40,9 @@ static void on_note(const bp_recover_note *note, void *context) {
 
 static void run(bp_job *job, bp_runner *runner) {
     (void)runner;
-    const bp_trigger_context *context = job->payload;
-    const bp_config *config = context->report->config;
-    struct recovery recovery = {.report = context->report};
+    const bp_report_context *context = job->payload;
+    const bp_config *config = context->config;
+    struct recovery recovery = {.report = context};
     bugpack_error error = BUGPACK_ERROR_INIT;
     const bugpack_recover_options options = {.recorder_dir = config->recorder_dir,
                                              .app_name = config->app_name,
@@ -56,25 +56,25 @@ static void run(bp_job *job, bp_runner *runner) {
                                              .context = &recovery};
     const bp_recover_calls calls = {.on_note = on_note};
     if (bp_recover(&options, &calls, &error) != BUGPACK_OK && !recovery.is_told) {
-        bp_note_log(context->report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_log(context->recorder, BUGPACK_LEVEL_WARN,
                     "sessions that died are not recovered: %s", error.message);
     }
 }
 
 static const bp_job_type job_type = {.run = run};
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
-    const bp_config *config = context->report->config;
+    const bp_config *config = context->config;
     (void)ret_self;
     if (config->is_in_memory) {
         return BUGPACK_OK;
     }
-    bp_job *job = bp_job_new(context->report, &job_type, sizeof *context);
+    bp_job *job = bp_job_new(context, &job_type, 0);
     if (job == NULL) {
         return bp_fail_memory(error, "look for sessions that died");
     }
-    *(bp_trigger_context *)job->payload = *context;
+    job->payload = (void *)(uintptr_t)context;
     return bp_job_queue_submit(context->jobs, job, NULL, error);
 }
 

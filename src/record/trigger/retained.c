@@ -9,7 +9,7 @@
 #include "trigger/trigger.h"
 
 struct retained_list {
-    bp_trigger_context context;
+    const bp_report_context *context;
     bp_lock lock; /* of what follows */
     uint64_t last_number;
     unsigned pending_count; /* snapshots that are not done */
@@ -28,14 +28,14 @@ struct bp_retained {
     bp_retained *next_unused;
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     struct retained_list *list = calloc(1, sizeof *list);
     if (list == NULL) {
         return bp_fail_memory(error, "open a session");
     }
     bp_lock_init(&list->lock, BP_LOCK_RETAINED);
-    list->context = *context;
+    list->context = context;
     *ret_self = list;
     return BUGPACK_OK;
 }
@@ -122,12 +122,12 @@ static void snapshotted(bp_job *job) {
     struct retained_list *list = retained->list;
     bool is_good = job->snapshot_error.status == BUGPACK_OK;
     if (!is_good) {
-        bp_note_log(list->context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_note_log(list->context->recorder, BUGPACK_LEVEL_WARN,
                     "the rings of a notification are not kept: %s", job->snapshot_error.message);
     }
     end_snapshot(retained, is_good);
     free_unused(list);
-    bp_monitor_wake(list->context.monitor); /* which has to know when it expires */
+    bp_monitor_wake(list->context->monitor); /* which has to know when it expires */
 }
 
 static const bp_job_type retained_type = {.kind = BP_REPORT_NOTIFICATION,
@@ -139,7 +139,7 @@ uint64_t bp_retained_add(void *self) {
     if (retained == NULL) {
         return 0;
     }
-    bp_job *job = bp_job_new(list->context.report, &retained_type, 0);
+    bp_job *job = bp_job_new(list->context, &retained_type, 0);
     if (job == NULL) {
         free(retained);
         return 0;
@@ -165,7 +165,7 @@ uint64_t bp_retained_add(void *self) {
     if (number == 0) {
         bp_job_free(job);
         free(retained);
-    } else if (bp_job_queue_submit(list->context.jobs, job, NULL, NULL) != BUGPACK_OK) {
+    } else if (bp_job_queue_submit(list->context->jobs, job, NULL, NULL) != BUGPACK_OK) {
         retained->job = NULL; /* it is freed */
         end_snapshot(retained, false);
         number = 0;
@@ -241,7 +241,7 @@ void bp_retained_give_back(bp_retained *loan, const bp_job *job) {
     }
     drop(loan);
     bp_lock_release(&list->lock);
-    bp_monitor_wake(list->context.monitor);
+    bp_monitor_wake(list->context->monitor);
 }
 
 const bp_trigger bp_trigger_retained = {.open = open_trigger, .tick = tick, .close = close_trigger};

@@ -19,19 +19,11 @@
 #include "report/queue.h"
 #include "trigger/gaps.h"
 
-/* The session's parts for a trigger; borrowed, and there until the trigger is freed. */
-typedef struct bp_trigger_context {
-    const bp_report_context *report;
-    bp_job_queue *jobs;
-    bp_monitor *monitor; /* calls every trigger's tick */
-} bp_trigger_context;
-
 /* All functions but `open` are optional. */
 typedef struct bp_trigger {
-    /* Leaves `*ret_self` NULL where nothing else is to be called, as when the settings turn the
-     * trigger off. */
-    bugpack_status (*open)(const bp_trigger_context *context, void **ret_self,
-                           bugpack_error *error);
+    /* The context is there until the trigger is freed. Leaves `*ret_self` NULL where nothing else
+     * is to be called, as when the settings turn the trigger off. */
+    bugpack_status (*open)(const bp_report_context *context, void **ret_self, bugpack_error *error);
     /* Notes its counts as they are now; NULL without memory. Any thread. */
     bp_trigger_note *(*note)(void *self);
     /* Lists its occurrences for the manifest of `job`, with the counts of the note. Worker. */
@@ -76,7 +68,7 @@ typedef struct bp_triggers {
 } bp_triggers;
 
 /* Opens all of them, or some on a failure: the end follows in any case. */
-bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_trigger_context *context,
+bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_report_context *context,
                                 bugpack_error *error);
 
 /* The three steps of an end, as bp_trigger has them. */
@@ -190,7 +182,7 @@ void bp_retained_give_back(bp_retained *loan, const bp_job *job);
 
 /* The table of gaps is also there on a closed session. */
 typedef struct bp_pedantic {
-    bp_trigger_context context;
+    const bp_report_context *context;
     bp_gaps *gaps;
     atomic_bool is_enabled; /* the mode is on. Any thread. */
     atomic_bool is_stopped; /* no gap leads to a report any more */

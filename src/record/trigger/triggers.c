@@ -8,7 +8,7 @@ static const bp_trigger *const all[] = {BP_TRIGGERS(BP_TRIGGER_ROW)};
 
 _Static_assert((int)BP_TRIGGER_COUNT <= (int)BP_TRIGGER_NOTE_MAX, "a job has room for all notes");
 
-bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_trigger_context *context,
+bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_report_context *context,
                                 bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < BP_TRIGGER_COUNT; i++) {

@@ -62,10 +62,10 @@ struct hang {
     uint64_t beat_ns, duration_ns, ticket;
 };
 
-static bugpack_status open_trigger(const bp_trigger_context *context, void **ret_self,
+static bugpack_status open_trigger(const bp_report_context *context, void **ret_self,
                                    bugpack_error *error) {
     const bp_occasions_rule rule = {.kind = BP_REPORT_HANG,
-                                    .rate = context->report->config->hang,
+                                    .rate = context->config->hang,
                                     .cooldown_reason = "a hang report was taken shortly before",
                                     .count_reason =
                                         "as many hang reports as hang_cap allows were taken"};
@@ -141,7 +141,7 @@ static const bp_job_type report_type = {
 
 /* A copy of the hang is the job's. NULL without memory. */
 static bp_job *new_job(const struct hang *hang, const bp_job_type *type) {
-    bp_job *job = bp_job_new(hang->owner->base.context.report, type, sizeof *hang);
+    bp_job *job = bp_job_new(hang->owner->base.context, type, sizeof *hang);
     if (job != NULL) {
         *(struct hang *)job->payload = *hang;
     }
@@ -152,7 +152,7 @@ static void begin(struct hang *hang) {
     struct watchdogs *self = hang->owner;
     uint64_t ticket = 0;
     bp_thread_name_of(hang->model.tid, hang->model.thread);
-    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+    bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                 "watchdog \"%s\": thread %llu \"%s\" has not beaten for %.1f s",
                 hang->model.watchdog, (unsigned long long)hang->model.tid, hang->model.thread,
                 (double)hang->model.silent_ns / (double)BP_NS_PER_SEC);
@@ -164,7 +164,7 @@ static void begin(struct hang *hang) {
             struct hang *own = job->payload;
             own->model.seen = job->triggered;
             job->key = job->name_detail = own->model.watchdog;
-            status = bp_job_queue_submit(self->base.context.jobs, job, &ticket, NULL);
+            status = bp_job_queue_submit(self->base.context->jobs, job, &ticket, NULL);
         }
         if (status != BUGPACK_OK) {
             bp_occasions_end(self->base.occasions, hang->model.watchdog, 0, status);
@@ -183,8 +183,8 @@ static void begin(struct hang *hang) {
 static void tell_end(bp_job *job, bp_runner *runner) {
     const struct hang *hang = job->payload;
     (void)runner;
-    bp_events_post_hang_end(hang->owner->base.context.report->events, hang->model.watchdog,
-                            hang->ticket, hang->duration_ns / BP_NS_PER_MS);
+    bp_events_post_hang_end(hang->owner->base.context->events, hang->model.watchdog, hang->ticket,
+                            hang->duration_ns / BP_NS_PER_MS);
 }
 
 static const bp_job_type end_type = {.run = tell_end};
@@ -192,13 +192,13 @@ static const bp_job_type end_type = {.run = tell_end};
 static void end(const struct hang *hang) {
     const struct watchdogs *self = hang->owner;
     bp_occasions_note_duration(self->base.occasions, hang->model.watchdog, hang->duration_ns);
-    bp_note_log(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+    bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                 "watchdog \"%s\": it beats again, after %.1f s", hang->model.watchdog,
                 (double)hang->duration_ns / (double)BP_NS_PER_SEC);
     bp_job *job = new_job(hang, &end_type);
     if (job == NULL ||
-        bp_job_queue_submit(self->base.context.jobs, job, NULL, NULL) != BUGPACK_OK) {
-        bp_note_diagnose(self->base.context.report->recorder, BUGPACK_LEVEL_WARN,
+        bp_job_queue_submit(self->base.context->jobs, job, NULL, NULL) != BUGPACK_OK) {
+        bp_note_diagnose(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                          "the end of a hang of watchdog \"%s\" could not be told",
                          hang->model.watchdog);
     }
@@ -307,7 +307,7 @@ bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const c
                                 uint64_t limit_ms, bugpack_watchdog **ret_watchdog,
                                 bugpack_error *error) {
     struct watchdogs *self = context;
-    const bp_config *config = self->base.context.report->config;
+    const bp_config *config = self->base.context->config;
     bugpack_status status = bp_check_text("name", name, 1, BUGPACK_CHANNEL_MAX_BYTES, error);
     if (status != BUGPACK_OK) {
         return status;
@@ -344,7 +344,7 @@ bugpack_status bp_watchdog_open(void *context, bugpack_session *session, const c
         return bp_fail(error, BUGPACK_ERR_LIMIT, "%u watchdogs are open already",
                        (unsigned)BUGPACK_WATCHDOGS_MAX);
     }
-    bp_monitor_wake(self->base.context.monitor);
+    bp_monitor_wake(self->base.context->monitor);
     *ret_watchdog = watchdog;
     return BUGPACK_OK;
 }

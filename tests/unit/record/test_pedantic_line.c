@@ -49,7 +49,7 @@ static bool look_at_snapshots(bp_job_queue *queue, early_snapshots *ret_early) {
 /* Waits until `count` gaps have their snapshots, or the bounds allow no more. */
 static early_snapshots wait_for_snapshots(unsigned count) {
     early_snapshots early;
-    while (look_at_snapshots(session->jobs, &early) ||
+    while (look_at_snapshots(session->context.jobs, &early) ||
            (early.count < count && early.fds < early_fds_max)) {
         (void)usleep(1000);
     }
@@ -95,7 +95,7 @@ Test(pedantic_line, holds_only_so_many_descriptors_and_loses_no_gap) {
     cr_expect(lt(uint, early.fds, early_fds_max + fds_of_one_max));
     atomic_store(&gate.may_go, true);
     cr_expect(eq(uint, pedantic_settle().written_count, storm_count));
-    (void)look_at_snapshots(session->jobs, &early);
+    (void)look_at_snapshots(session->context.jobs, &early);
     cr_expect(zero(uint, early.fds));
     cr_expect(zero(u64, early.bytes));
 }

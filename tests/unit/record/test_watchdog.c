@@ -234,7 +234,7 @@ TestSuite(occasions, .init = auto_setup, .fini = teardown);
 Test(occasions, pending_reports_count_against_the_cap) {
     const bp_occasions_rule rule = {
         .kind = BP_REPORT_HANG, .rate.cap = 2, .count_reason = "there are two"};
-    const bp_trigger_context context = {.report = NULL};
+    const bp_report_context context = {.config = NULL};
     uint64_t suppressed = 0;
     bp_occasions_trigger *trigger =
         bp_occasions_trigger_new(sizeof *trigger, &context, &rule, NULL);
