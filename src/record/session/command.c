@@ -71,7 +71,7 @@ void bp_session_note_output(bugpack_session *session) {
 
 void bp_session_tell_conditions(bugpack_session *session, bp_condition_callback *callback,
                                 void *context) {
-    void *conditions = bp_triggers_get(&session->triggers, &bp_trigger_condition);
+    void *conditions = session->triggers.condition;
     bp_conditions_tell(conditions, callback, context);
     atomic_store(&session->conditions, conditions);
     if (atomic_load(&session->has_target_ended)) {

@@ -13,8 +13,7 @@ static bugpack_status disconnect(bugpack_session *session, bp_loss *cause,
     if (status == BUGPACK_OK) {
         cause->error_kind = details.error_kind;
         cause->keepalive_fired = details.keepalive_fired;
-        status = bp_disconnect_see(bp_triggers_get(&session->triggers, &bp_trigger_disconnect),
-                                   cause, error);
+        status = bp_disconnect_see(session->triggers.disconnect, cause, error);
     }
     return status;
 }

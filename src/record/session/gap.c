@@ -2,7 +2,7 @@
 #include "session/session.h"
 
 static bp_pedantic *pedantic_of(const bugpack_session *session) {
-    return bp_triggers_get(&session->triggers, &bp_trigger_pedantic);
+    return session->triggers.pedantic;
 }
 
 /* An occurrence that is only counted does not enter the session: the table outlives its close. */

@@ -10,7 +10,7 @@ static uint64_t retain(bugpack_session *session) {
     bp_call call;
     uint64_t number = 0;
     if (bp_session_enter(&call, session, NULL, NULL)) {
-        number = bp_retained_add(bp_triggers_get(&session->triggers, &bp_trigger_retained));
+        number = bp_retained_add(session->triggers.retained);
     }
     (void)bp_session_leave(&call);
     return number;

@@ -191,8 +191,8 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
         job->output_path = report->output_path;
     }
     if (status == BUGPACK_OK && request->retained != 0) {
-        status = bp_retained_lend(bp_triggers_get(&session->triggers, &bp_trigger_retained),
-                                  request->retained, job, &report->loan, error);
+        status = bp_retained_lend(session->triggers.retained, request->retained, job, &report->loan,
+                                  error);
         job->type = status == BUGPACK_OK ? &loan_type : job->type;
     }
     return status;

@@ -63,9 +63,15 @@ BP_TRIGGERS(BP_DECLARE_TRIGGER)
 enum { BP_TRIGGER_COUNT = BP_TRIGGERS(BP_COUNT_TRIGGER) };
 #undef BP_COUNT_TRIGGER
 
-typedef struct bp_triggers {
-    void *selves[BP_TRIGGER_COUNT]; /* NULL: off, or not open yet */
+/* The object of each, by its name and by its row; NULL: it is off, or not open yet. */
+#define BP_TRIGGER_OBJECT(name) void *name;
+typedef union bp_triggers {
+    struct {
+        BP_TRIGGERS(BP_TRIGGER_OBJECT)
+    };
+    void *selves[BP_TRIGGER_COUNT];
 } bp_triggers;
+#undef BP_TRIGGER_OBJECT
 
 /* Opens all of them, or some on a failure: the end follows in any case. */
 bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_report_context *context,
@@ -75,9 +81,6 @@ bugpack_status bp_triggers_open(bp_triggers *triggers, const bp_report_context *
 void bp_triggers_stop(bp_triggers *triggers);
 void bp_triggers_close(bp_triggers *triggers);
 void bp_triggers_free(bp_triggers *triggers);
-
-/* One trigger's own object; NULL when it is off. */
-void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger);
 
 /* A bp_note_triggers. */
 void bp_triggers_note(void *triggers, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]);

@@ -42,14 +42,6 @@ void bp_triggers_free(bp_triggers *triggers) {
     }
 }
 
-void *bp_triggers_get(const bp_triggers *triggers, const bp_trigger *trigger) {
-    size_t i = 0;
-    while (i < BP_TRIGGER_COUNT && all[i] != trigger) {
-        i++;
-    }
-    return i < BP_TRIGGER_COUNT ? triggers->selves[i] : NULL;
-}
-
 void bp_triggers_note(void *context, bp_trigger_note *ret_notes[BP_TRIGGER_NOTE_MAX]) {
     const bp_triggers *triggers = context;
     for (size_t i = 0; i < BP_TRIGGER_COUNT; i++) {

@@ -89,16 +89,11 @@ Test(kept, rings_go_after_their_time_with_their_files) {
     take(NULL); /* the freezer is done with them */
     cr_assert(gt(uint, count_descriptors(), before));
     uint64_t now_ns = bp_clock_monotonic_ns();
-    cr_assert(lt(
-        u64,
-        bp_trigger_retained.tick(bp_triggers_get(&session->triggers, &bp_trigger_retained), now_ns),
-        UINT64_MAX));
-    cr_assert(le(
-        u64,
-        bp_trigger_retained.tick(bp_triggers_get(&session->triggers, &bp_trigger_retained), now_ns),
-        now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC));
+    cr_assert(lt(u64, bp_trigger_retained.tick(session->triggers.retained, now_ns), UINT64_MAX));
+    cr_assert(le(u64, bp_trigger_retained.tick(session->triggers.retained, now_ns),
+                 now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC));
     cr_assert(eq(u64,
-                 bp_trigger_retained.tick(bp_triggers_get(&session->triggers, &bp_trigger_retained),
+                 bp_trigger_retained.tick(session->triggers.retained,
                                           now_ns + BUGPACK_RETAINED_SECONDS * BP_NS_PER_SEC),
                  UINT64_MAX));
     /* The worker closes those of its report after it has told of its end. */

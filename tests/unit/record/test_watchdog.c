@@ -124,7 +124,7 @@ Test(watchdog, a_thread_that_a_debugger_has_does_not_hang) {
         cr_assert(zero(int, pthread_join(other, NULL)));
     }
     /* When the debugger goes, the thread has all of its limit again. */
-    void *self = bp_triggers_get(&session->triggers, &bp_trigger_watchdog);
+    void *self = session->triggers.watchdog;
     uint64_t ahead_ns = bp_clock_monotonic_ns();
     for (int i = 0; i < 2000; i++) {
         (void)bp_trigger_watchdog.tick(self, ahead_ns += BP_NS_PER_SEC);
@@ -144,7 +144,7 @@ Test(watchdog, time_in_which_nobody_could_run_is_no_hang) {
     open_watched(BUGPACK_OFF, 0);
     bugpack_watchdog *watchdog = NULL;
     cr_assert(zero(int, (int)bugpack_watchdog_open(session, "ui", 60000, &watchdog, NULL)));
-    void *self = bp_triggers_get(&session->triggers, &bp_trigger_watchdog);
+    void *self = session->triggers.watchdog;
     uint64_t now_ns = bp_clock_monotonic_ns();
     (void)bp_trigger_watchdog.tick(self, now_ns); /* the monitor has not slept for ever */
     now_ns += 3600 * BP_NS_PER_SEC;
