@@ -22,7 +22,6 @@ struct ask {
     const bp_report_context *context;
     int listening_fd;
     bp_fd_mark listening_mark;
-    atomic_bool is_stopped;
     atomic_uint asker_count;
 };
 
@@ -113,8 +112,7 @@ static void serve(struct ask *self, int fd) {
 static uint64_t tick(void *context, uint64_t now_ns) {
     struct ask *self = context;
     int fd;
-    if (atomic_load(&self->is_stopped) ||
-        !bp_fd_is_ours(self->listening_fd, self->listening_mark)) {
+    if (!bp_fd_is_ours(self->listening_fd, self->listening_mark)) {
         return UINT64_MAX;
     }
     while ((fd = bp_ask_socket_accept(self->listening_fd)) >= 0) {
@@ -123,16 +121,10 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     return now_ns + look_interval_ns;
 }
 
-static void stop(void *context) {
-    struct ask *self = context;
-    atomic_store(&self->is_stopped, true);
-}
-
 static void close_trigger(void *context) {
     struct ask *self = context;
     bp_fd_close_ours(self->listening_fd, self->listening_mark);
     free(self);
 }
 
-const bp_trigger bp_trigger_ask = {
-    .open = open_trigger, .tick = tick, .stop = stop, .close = close_trigger};
+const bp_trigger bp_trigger_ask = {.open = open_trigger, .tick = tick, .close = close_trigger};
