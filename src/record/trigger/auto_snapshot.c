@@ -15,7 +15,7 @@
 static const uint64_t notify_interval_ns = 300 * BP_NS_PER_SEC;
 
 struct auto_snapshot {
-    bp_occasions_trigger base;
+    bp_occasions base;
     uint64_t interval_ns;
     uint64_t notified_ns;      /* of the last failure; 0: never. The worker's */
     _Atomic(uint64_t) due_ns;  /* of the next one; UINT64_MAX: one is under way */
@@ -29,7 +29,7 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
     if (interval_ns == 0) {
         return BUGPACK_OK;
     }
-    struct auto_snapshot *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
+    struct auto_snapshot *self = bp_occasions_new(sizeof *self, context, &rule, error);
     if (self == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -41,14 +41,14 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
 
 static void close_trigger(void *context) {
     struct auto_snapshot *self = context;
-    bp_occasions_trigger_free(&self->base);
+    bp_occasions_free(&self->base);
 }
 
 /* One has ended, or could not be begun. */
 static void end(struct auto_snapshot *self, bugpack_status status) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t next_ns = self->under_way_due_ns + self->interval_ns;
-    bp_occasions_end(self->base.occasions, "", 0, status);
+    bp_occasions_end(&self->base, "", 0, status);
     atomic_store(&self->due_ns, next_ns >= now_ns ? next_ns : now_ns + self->interval_ns);
 }
 
@@ -77,7 +77,7 @@ static uint64_t tick(void *context, uint64_t now_ns) {
     }
     self->under_way_due_ns = due_ns;
     atomic_store(&self->due_ns, UINT64_MAX);
-    (void)bp_occasions_begin(self->base.occasions, "", &suppressed_count);
+    (void)bp_occasions_begin(&self->base, "", &suppressed_count);
     bugpack_status status = BUGPACK_ERR_NO_MEMORY;
     bp_job *job = bp_job_new(report, &job_type, 0);
     if (job != NULL) {

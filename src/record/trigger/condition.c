@@ -30,7 +30,7 @@ typedef struct watched {
 } watched;
 
 struct conditions {
-    bp_occasions_trigger base;
+    bp_occasions base;
     bp_lock lock;                          /* of adding one */
     watched items[BUGPACK_CONDITIONS_MAX]; /* each is written before it is counted */
     atomic_size_t count;
@@ -65,7 +65,7 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
         .rate = context->config->condition,
         .cooldown_reason = "a report of a condition was taken shortly before",
         .count_reason = "as many reports of conditions as condition_cap allows were taken"};
-    struct conditions *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
+    struct conditions *self = bp_occasions_new(sizeof *self, context, &rule, error);
     if (self == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -88,7 +88,7 @@ static void close_trigger(void *context) {
     bp_ring_follower_release(&self->follower);
     bp_task_close(self->task);
     bp_lock_destroy(&self->lock);
-    bp_occasions_trigger_free(&self->base);
+    bp_occasions_free(&self->base);
 }
 
 /* --- the report ------------------------------------------------------------------------------- */
@@ -101,8 +101,7 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct truth *truth = job->payload;
-    bp_occasions_end(truth->owner->base.occasions, truth->key, truth->suppressed_count,
-                     result->status);
+    bp_occasions_end(&truth->owner->base, truth->key, truth->suppressed_count, result->status);
 }
 
 static const bp_job_type job_type = {
@@ -116,7 +115,7 @@ static void begin(struct conditions *self, const bp_condition *condition,
     bp_utf8_copy(truth.key, sizeof truth.key, found->text);
     bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN, "condition \"%s\" is true: %s",
                 found->text, value);
-    bool has_report = bp_occasions_begin(self->base.occasions, truth.key, &truth.suppressed_count);
+    bool has_report = bp_occasions_begin(&self->base, truth.key, &truth.suppressed_count);
     bp_condition_callback *callback = atomic_load(&self->callback);
     if (callback != NULL) {
         callback(found, has_report, self->callback_context);
@@ -134,7 +133,7 @@ static void begin(struct conditions *self, const bp_condition *condition,
         status = bp_job_queue_submit(self->base.context->jobs, job, NULL, NULL);
     }
     if (status != BUGPACK_OK) {
-        bp_occasions_end(self->base.occasions, truth.key, 0, status);
+        bp_occasions_end(&self->base, truth.key, 0, status);
     }
 }
 

@@ -19,7 +19,7 @@ static const uint64_t late_max_age_ns = 10 * BP_NS_PER_SEC;
 static const size_t channel_max_count = 2000, json_limit_bytes = (size_t)1 << 20;
 
 struct disconnects {
-    bp_occasions_trigger base;
+    bp_occasions base;
     bp_lock lock; /* of what follows */
     size_t late_count;
     bp_loss late[late_max_count]; /* without a report of their own; their strings are ours */
@@ -40,8 +40,7 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
         .rate = context->config->disconnect,
         .cooldown_reason = "a disconnect report was taken shortly before",
         .count_reason = "as many disconnect reports as disconnect_cap allows were taken"};
-    struct disconnects *disconnects =
-        bp_occasions_trigger_new(sizeof *disconnects, context, &rule, error);
+    struct disconnects *disconnects = bp_occasions_new(sizeof *disconnects, context, &rule, error);
     if (disconnects == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -63,7 +62,7 @@ static void close_trigger(void *self) {
         free_loss(&disconnects->late[i]);
     }
     bp_lock_destroy(&disconnects->lock);
-    bp_occasions_trigger_free(&disconnects->base);
+    bp_occasions_free(&disconnects->base);
 }
 
 /* A text of which a hostile peer may have chosen the length. */
@@ -162,7 +161,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct cause *cause = job->payload;
-    bp_occasions_end(cause->disconnects->base.occasions, cause->model.first.channel,
+    bp_occasions_end(&cause->disconnects->base, cause->model.first.channel,
                      cause->model.suppressed_count, result->status);
 }
 
@@ -185,7 +184,7 @@ bugpack_status bp_disconnect_see(void *self, const bp_loss *given, bugpack_error
     struct disconnects *disconnects = self;
     const bp_report_context *report = disconnects->base.context;
     uint64_t suppressed_count = 0;
-    if (!bp_occasions_begin(disconnects->base.occasions, given->channel, &suppressed_count)) {
+    if (!bp_occasions_begin(&disconnects->base, given->channel, &suppressed_count)) {
         add_latecomer(disconnects, given);
         return bp_fail(error, BUGPACK_ERR_BUSY,
                        "no disconnect report was taken: another one is under way or was just "
@@ -207,7 +206,7 @@ bugpack_status bp_disconnect_see(void *self, const bp_loss *given, bugpack_error
         bp_job_free(job);
     }
     if (status != BUGPACK_OK) {
-        bp_occasions_end(disconnects->base.occasions, given->channel, 0, status);
+        bp_occasions_end(&disconnects->base, given->channel, 0, status);
     }
     return status;
 }

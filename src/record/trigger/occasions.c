@@ -5,53 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bugpack/log.h>
-
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/status.h"
 #include "report/quota.h"
 
-enum { row_max_count = 64 + 1 };
-
-struct row {
-    char key[BUGPACK_CHANNEL_MAX_BYTES + 1]; /* "" for the row of all further ones */
-    bp_trigger_entry entry;
-};
-
-struct bp_occasions {
-    bp_occasions_rule rule;
-    bp_lock lock; /* of what follows */
-    unsigned pending_count;
-    uint64_t report_count;     /* written */
-    uint64_t written_ns;       /* monotonic: when the last one was */
-    uint64_t suppressed_count; /* that no written report lists */
-    size_t row_count;
-    struct row rows[row_max_count];
-};
-
-void *bp_occasions_trigger_new(size_t object_bytes, const bp_report_context *context,
-                               const bp_occasions_rule *rule, bugpack_error *error) {
+void *bp_occasions_new(size_t object_bytes, const bp_report_context *context,
+                       const bp_occasions_rule *rule, bugpack_error *error) {
     assert(rule->rate.cap == 0 || rule->count_reason != NULL); /* without one: no bound */
     assert(rule->rate.cooldown_ms == 0 || rule->cooldown_reason != NULL);
-    bp_occasions_trigger *trigger = calloc(1, object_bytes);
-    bp_occasions *occasions = calloc(1, sizeof *occasions);
-    if (trigger == NULL || occasions == NULL) {
-        free(occasions);
-        free(trigger);
+    bp_occasions *occasions = calloc(1, object_bytes);
+    if (occasions == NULL) {
         (void)bp_fail_memory(error, "open a session");
         return NULL;
     }
     bp_lock_init(&occasions->lock, BP_LOCK_OCCASIONS);
+    occasions->context = context;
     occasions->rule = *rule;
-    *trigger = (bp_occasions_trigger){.context = context, .occasions = occasions};
-    return trigger;
+    return occasions;
 }
 
-void bp_occasions_trigger_free(bp_occasions_trigger *trigger) {
-    bp_lock_destroy(&trigger->occasions->lock);
-    free(trigger->occasions);
-    free(trigger);
+void bp_occasions_free(bp_occasions *occasions) {
+    bp_lock_destroy(&occasions->lock);
+    free(occasions);
 }
 
 /* The row of a key, made when it is new. The lock is held. */
@@ -60,14 +36,15 @@ static bp_trigger_entry *entry_of(bp_occasions *occasions, const char *key) {
     while (i < occasions->row_count && strcmp(occasions->rows[i].key, key) != 0) {
         i++;
     }
-    if (i == row_max_count) {
-        i = row_max_count - 1;
+    if (i == BP_OCCASIONS_ROW_MAX) {
+        i = BP_OCCASIONS_ROW_MAX - 1;
     } else if (i == occasions->row_count) {
-        struct row *row = &occasions->rows[occasions->row_count++];
-        bool is_rest = i == row_max_count - 1;
-        (void)snprintf(row->key, sizeof row->key, "%s", is_rest ? "" : key);
-        row->entry =
+        bool is_rest = i == BP_OCCASIONS_ROW_MAX - 1;
+        (void)snprintf(occasions->rows[i].key, sizeof occasions->rows[i].key, "%s",
+                       is_rest ? "" : key);
+        occasions->rows[i].entry =
             (bp_trigger_entry){.kind = occasions->rule.kind, .first_wall_ns = bp_clock_wall_ns()};
+        occasions->row_count++;
     }
     return &occasions->rows[i].entry;
 }
@@ -144,7 +121,7 @@ void bp_occasions_note_duration(bp_occasions *occasions, const char *key, uint64
 }
 
 bp_trigger_note *bp_occasions_note(void *trigger) {
-    bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
+    bp_occasions *occasions = trigger;
     bp_lock_acquire(&occasions->lock);
     bp_trigger_note *made = bp_trigger_note_new(occasions->row_count);
     for (size_t i = 0; made != NULL && i < made->count; i++) {
@@ -157,7 +134,7 @@ bp_trigger_note *bp_occasions_note(void *trigger) {
 
 bugpack_status bp_occasions_list(void *trigger, const bp_trigger_note *noted, const bp_job *job,
                                  bp_trigger_list *list, bugpack_error *error) {
-    bp_occasions *occasions = ((const bp_occasions_trigger *)trigger)->occasions;
+    bp_occasions *occasions = trigger;
     (void)job;
     (void)error;
     bp_lock_acquire(&occasions->lock);

@@ -47,7 +47,7 @@ struct bugpack_watchdog {
 };
 
 struct watchdogs {
-    bp_occasions_trigger base;
+    bp_occasions base;
     bp_lock lock; /* of what follows, and of the list's members where they say so */
     bugpack_watchdog *first;
     size_t count;
@@ -69,7 +69,7 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
                                     .cooldown_reason = "a hang report was taken shortly before",
                                     .count_reason =
                                         "as many hang reports as hang_cap allows were taken"};
-    struct watchdogs *self = bp_occasions_trigger_new(sizeof *self, context, &rule, error);
+    struct watchdogs *self = bp_occasions_new(sizeof *self, context, &rule, error);
     if (self == NULL) {
         return BUGPACK_ERR_NO_MEMORY;
     }
@@ -87,7 +87,7 @@ static void free_trigger(void *context) {
         self->first = next;
     }
     bp_lock_destroy(&self->lock);
-    bp_occasions_trigger_free(&self->base);
+    bp_occasions_free(&self->base);
 }
 
 /* --- what a thread does ----------------------------------------------------------------------- */
@@ -132,8 +132,8 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
 
 static void settled(const bp_job *job, const bugpack_report_result *result) {
     const struct hang *hang = job->payload;
-    bp_occasions_end(hang->owner->base.occasions, hang->model.watchdog,
-                     hang->model.suppressed_count, result->status);
+    bp_occasions_end(&hang->owner->base, hang->model.watchdog, hang->model.suppressed_count,
+                     result->status);
 }
 
 static const bp_job_type report_type = {
@@ -156,8 +156,7 @@ static void begin(struct hang *hang) {
                 "watchdog \"%s\": thread %llu \"%s\" has not beaten for %.1f s",
                 hang->model.watchdog, (unsigned long long)hang->model.tid, hang->model.thread,
                 (double)hang->model.silent_ns / (double)BP_NS_PER_SEC);
-    if (bp_occasions_begin(self->base.occasions, hang->model.watchdog,
-                           &hang->model.suppressed_count)) {
+    if (bp_occasions_begin(&self->base, hang->model.watchdog, &hang->model.suppressed_count)) {
         bugpack_status status = BUGPACK_ERR_NO_MEMORY;
         bp_job *job = new_job(hang, &report_type);
         if (job != NULL) {
@@ -167,7 +166,7 @@ static void begin(struct hang *hang) {
             status = bp_job_queue_submit(self->base.context->jobs, job, &ticket, NULL);
         }
         if (status != BUGPACK_OK) {
-            bp_occasions_end(self->base.occasions, hang->model.watchdog, 0, status);
+            bp_occasions_end(&self->base, hang->model.watchdog, 0, status);
         }
     }
     bp_lock_acquire(&self->lock);
@@ -190,8 +189,8 @@ static void tell_end(bp_job *job, bp_runner *runner) {
 static const bp_job_type end_type = {.run = tell_end};
 
 static void end(const struct hang *hang) {
-    const struct watchdogs *self = hang->owner;
-    bp_occasions_note_duration(self->base.occasions, hang->model.watchdog, hang->duration_ns);
+    struct watchdogs *self = hang->owner;
+    bp_occasions_note_duration(&self->base, hang->model.watchdog, hang->duration_ns);
     bp_note_log(self->base.context->recorder, BUGPACK_LEVEL_WARN,
                 "watchdog \"%s\": it beats again, after %.1f s", hang->model.watchdog,
                 (double)hang->duration_ns / (double)BP_NS_PER_SEC);

@@ -236,10 +236,8 @@ Test(occasions, pending_reports_count_against_the_cap) {
         .kind = BP_REPORT_HANG, .rate.cap = 2, .count_reason = "there are two"};
     const bp_report_context context = {.config = NULL};
     uint64_t suppressed = 0;
-    bp_occasions_trigger *trigger =
-        bp_occasions_trigger_new(sizeof *trigger, &context, &rule, NULL);
-    cr_assert(ne(ptr, trigger, NULL));
-    bp_occasions *occasions = trigger->occasions;
+    bp_occasions *occasions = bp_occasions_new(sizeof *occasions, &context, &rule, NULL);
+    cr_assert(ne(ptr, occasions, NULL));
     cr_expect(bp_occasions_begin(occasions, "a", &suppressed));
     cr_expect(bp_occasions_begin(occasions, "b", &suppressed));
     cr_expect(not(bp_occasions_begin(occasions, "c", &suppressed)));
@@ -249,9 +247,9 @@ Test(occasions, pending_reports_count_against_the_cap) {
     bp_occasions_note_duration(occasions, "a", 2);
     bp_occasions_note_duration(occasions, "a", 1);
     bp_trigger_list list = {.entries = NULL};
-    cr_assert(zero(int, bp_occasions_list(trigger, NULL, NULL, &list, NULL)));
+    cr_assert(zero(int, bp_occasions_list(occasions, NULL, NULL, &list, NULL)));
     cr_expect(eq(u64, list.entries[0].last_duration_ns, 1));
     cr_expect(eq(u64, list.entries[0].longest_duration_ns, 2));
     bp_trigger_list_release(&list);
-    bp_occasions_trigger_free(trigger);
+    bp_occasions_free(occasions);
 }
