@@ -94,20 +94,14 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(capture_options, json, 0, "json", "print a JSON object instead of the path"),
     BP_CLI_OPTIONS_END};
 
-/* A report being written: the worker fills the result, then writes one byte to the pipe. */
 typedef struct pending_report {
     bugpack_report_result result;
-    int done_pipe[2];
     int ended_by; /* the signal that cancelled it; 0: none */
 } pending_report;
 
 static void on_done(const bugpack_report_result *result, void *context) {
     pending_report *pending = context;
     pending->result = *result;
-    ssize_t written;
-    do {
-        written = write(pending->done_pipe[1], "", 1);
-    } while (written < 0 && errno == EINTR);
 }
 
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
@@ -131,14 +125,7 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     if (!options->quiet && !options->json && !is_of_core && isatty(STDERR_FILENO) == 1) {
         bp_cli_say("measuring for %.1f s", options->window_ms / 1000.0);
     }
-    pending->ended_by = bp_cli_interrupt_wait(pending->done_pipe);
-    if (pending->ended_by != 0) {
-        (void)bugpack_cancel(session, 0, NULL); /* INVALID when it has just ended */
-        char byte;
-        do { /* two signals may have come */
-            while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
-        } while (byte == BP_CLI_SIGNAL_BYTE);
-    }
+    pending->ended_by = bp_cli_interrupt_flush(session);
     if (pending->result.status == BUGPACK_ERR_CANCELLED && pending->ended_by == 0 &&
         options->taken.fd >= 0) {
         return BUGPACK_OK; /* bp_cli_publish_take has refused its publication */
@@ -289,10 +276,6 @@ static bp_cli_exit capture(capture_options *options) {
         }
     }
     pending_report pending = {.ended_by = 0};
-    if (pipe(pending.done_pipe) != 0) {
-        bp_cli_say("cannot prepare a report: %s", strerror(errno));
-        return BP_CLI_FAILED;
-    }
     bool is_of_core = bp_cli_core_is_given(&options->core);
     bugpack_status status = is_of_core ? bp_cli_core_read(&options->core) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
@@ -332,8 +315,6 @@ static bp_cli_exit capture(capture_options *options) {
         bp_cli_say("interrupted; nothing was written");
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
     }
-    (void)close(pending.done_pipe[0]);
-    (void)close(pending.done_pipe[1]);
     return result;
 }
 
