@@ -126,11 +126,11 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
         bp_cli_say("measuring for %.1f s", options->window_ms / 1000.0);
     }
     pending->ended_by = bp_cli_interrupt_flush(session);
-    if (pending->result.status == BUGPACK_ERR_CANCELLED && pending->ended_by == 0 &&
-        options->taken.fd >= 0) {
+    bool is_cancelled = pending->result.status == BUGPACK_ERR_CANCELLED;
+    if (is_cancelled && pending->ended_by == 0 && options->taken.fd >= 0) {
         return BUGPACK_OK; /* bp_cli_publish_take has refused its publication */
     }
-    if (pending->result.status != BUGPACK_OK && pending->ended_by == 0) {
+    if (pending->result.status != BUGPACK_OK && !(is_cancelled && pending->ended_by != 0)) {
         bp_cli_say("%s", pending->result.error.message);
     }
     return pending->result.status;

@@ -38,19 +38,19 @@ static void catch_signals(size_t count, struct sigaction *ret_before) {
 
 int bp_cli_interrupt_flush(bugpack_session *session) {
     struct sigaction before[ending_signal_count];
-    int cancelled_by = 0;
+    bool is_cancelled = false;
     ended_by = 0;
     catch_signals(ending_signal_count, before);
     while (bugpack_flush(session, look_ms, NULL) == BUGPACK_ERR_TIMEOUT) {
-        if (cancelled_by == 0 && ended_by != 0) {
-            cancelled_by = ended_by;
+        if (!is_cancelled && ended_by != 0) {
+            is_cancelled = true;
             (void)bugpack_cancel(session, 0, NULL); /* INVALID when it has just ended */
         }
     }
     for (size_t i = 0; i < ending_signal_count; i++) {
         (void)sigaction(ending_signals[i], &before[i], NULL);
     }
-    return cancelled_by;
+    return ended_by;
 }
 
 bugpack_status bp_cli_interrupt_catch(int *ret_fd, bugpack_error *error) {
