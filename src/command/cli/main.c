@@ -19,20 +19,18 @@ static const bp_cli_command *const commands[] = {
     &bp_cli_calibrate_command, &bp_cli_copy_threads_command};
 enum { command_count = sizeof commands / sizeof commands[0] };
 
-static const char *name_of_command(const void *context, size_t index) {
-    (void)context;
-    return index < command_count && commands[index]->summary != NULL ? commands[index]->name : NULL;
-}
-
 static const bp_cli_command *find_command(const char *name) {
     char suggestion[BP_CLI_SUGGESTION_BYTES];
+    bp_suggestion near = {.word = name};
     for (size_t i = 0; i < command_count; i++) {
         if (strcmp(commands[i]->name, name) == 0) {
             return commands[i];
         }
+        if (commands[i]->summary != NULL) {
+            bp_suggest(&near, commands[i]->name);
+        }
     }
-    bp_cli_say_usage("unknown command '%s'%s", name,
-                     bp_cli_suggest(name, "", name_of_command, NULL, suggestion));
+    bp_cli_say_usage("unknown command '%s'%s", name, bp_cli_suggest(&near, "", suggestion));
     return NULL;
 }
 

@@ -97,35 +97,32 @@ bool bp_cli_read_time(const bp_cli_option *option, const char *text, void *field
     return true;
 }
 
-const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name *name,
-                           const void *context, char out[BP_CLI_SUGGESTION_BYTES]) {
-    const char *near = bp_suggest(word, name, context);
+const char *bp_cli_suggest(const bp_suggestion *near, const char *before,
+                           char out[BP_CLI_SUGGESTION_BYTES]) {
     out[0] = '\0';
-    if (near != NULL) {
-        (void)snprintf(out, BP_CLI_SUGGESTION_BYTES, "; did you mean '%s%s'?", before, near);
+    if (near->name != NULL) {
+        (void)snprintf(out, BP_CLI_SUGGESTION_BYTES, "; did you mean '%s%s'?", before, near->name);
     }
     return out;
-}
-
-static const char *name_of_choice(const void *choices, size_t index) {
-    return ((const bp_cli_choice *)choices)[index].name;
 }
 
 bool bp_cli_read_choice(const bp_cli_option *option, const char *text, void *field) {
     const bp_cli_choice *choices = option->choices;
     char list[256], suggestion[BP_CLI_SUGGESTION_BYTES];
+    bp_suggestion near = {.word = text};
     size_t used = 0;
     for (size_t i = 0; choices[i].name != NULL; i++) {
         if (strcmp(text, choices[i].name) == 0) {
             *(int *)field = choices[i].value;
             return true;
         }
+        bp_suggest(&near, choices[i].name);
         const char *between = i == 0 ? "" : choices[i + 1].name == NULL ? " or " : ", ";
         int length = snprintf(list + used, sizeof list - used, "%s%s", between, choices[i].name);
         used += length > 0 && (size_t)length < sizeof list - used ? (size_t)length : 0;
     }
     bp_cli_say_usage("--%s takes %s, not '%s'%s", option->name, list, text,
-                     bp_cli_suggest(text, "", name_of_choice, choices, suggestion));
+                     bp_cli_suggest(&near, "", suggestion));
     return false;
 }
 
@@ -258,10 +255,6 @@ static void make_tables(const bp_cli_command *command, getopt_tables *tables) {
     tables->long_options[count] = (struct option){NULL, 0, NULL, 0};
 }
 
-static const char *name_of_option(const void *options, size_t index) {
-    return ((const struct option *)options)[index].name;
-}
-
 /* Names the option as the user wrote it, without its value: optind is after it. */
 static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
                                   const struct option *long_options) {
@@ -277,17 +270,19 @@ static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
     if (optopt != 0) {
         return bp_cli_say_usage("option '%.*s' takes no value", length, written);
     }
+    char word[64], suggestion[BP_CLI_SUGGESTION_BYTES];
+    bp_suggestion near = {.word = word};
     size_t alike = 0; /* it may have been shortened so far that several begin with it */
-    for (const struct option *option = long_options; option->name != NULL && length > 2; option++) {
-        alike += strncmp(option->name, written + 2, (size_t)length - 2) == 0;
+    (void)snprintf(word, sizeof word, "%.*s", length - 2, written + 2);
+    for (const struct option *option = long_options; option->name != NULL; option++) {
+        alike += length > 2 && strncmp(option->name, written + 2, (size_t)length - 2) == 0;
+        bp_suggest(&near, option->name);
     }
     if (alike > 1) {
         return bp_cli_say_usage("option '%.*s' is ambiguous", length, written);
     }
-    char word[64], suggestion[BP_CLI_SUGGESTION_BYTES];
-    (void)snprintf(word, sizeof word, "%.*s", length - 2, written + 2);
     return bp_cli_say_usage("unknown option '%.*s'%s", length, written,
-                            bp_cli_suggest(word, "--", name_of_option, long_options, suggestion));
+                            bp_cli_suggest(&near, "--", suggestion));
 }
 
 bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,

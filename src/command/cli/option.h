@@ -83,8 +83,8 @@ extern const bp_cli_choice bp_cli_stacks[]; /* of a bugpack_stacks */
 /* "; did you mean 'x'?" about a mistyped word; "" where no name is near. `before` is put in front
  * of the name. */
 enum { BP_CLI_SUGGESTION_BYTES = 128 };
-const char *bp_cli_suggest(const char *word, const char *before, bp_suggest_name *name,
-                           const void *context, char out[BP_CLI_SUGGESTION_BYTES]);
+const char *bp_cli_suggest(const bp_suggestion *near, const char *before,
+                           char out[BP_CLI_SUGGESTION_BYTES]);
 
 /* Options of several commands. */
 #define BP_CLI_CONTENT_BYTES ((uint64_t)256 << 20)

@@ -29,20 +29,15 @@ static size_t measure(const char *a, size_t a_length, const char *b, size_t b_le
     return rows[a_length % 3][b_length];
 }
 
-const char *bp_suggest(const char *word, bp_suggest_name *name, const void *context) {
-    const char *best = NULL;
-    size_t length = strlen(word);
-    size_t limit = smaller(length / 3 > 0 ? length / 3 : 1, distance_max) + 1;
-    const char *candidate;
-    for (size_t i = 0; length <= word_max && (candidate = name(context, i)) != NULL; i++) {
-        size_t candidate_length = strlen(candidate);
-        size_t distance = candidate_length <= word_max
-                              ? measure(word, length, candidate, candidate_length)
-                              : limit;
-        if (distance < limit) {
-            limit = distance;
-            best = candidate;
-        }
+void bp_suggest(bp_suggestion *suggestion, const char *name) {
+    size_t length = strlen(suggestion->word), name_length = strlen(name);
+    size_t most = smaller(length / 3 > 0 ? length / 3 : 1, distance_max);
+    size_t limit = suggestion->name != NULL ? suggestion->distance : most + 1;
+    size_t distance = length <= word_max && name_length <= word_max
+                          ? measure(suggestion->word, length, name, name_length)
+                          : limit;
+    if (distance < limit) {
+        suggestion->name = name;
+        suggestion->distance = distance;
     }
-    return best;
 }

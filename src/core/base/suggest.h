@@ -6,13 +6,17 @@
 
 #include <stddef.h>
 
-/* The name of an index; NULL after the last. */
-typedef const char *bp_suggest_name(const void *context, size_t index);
+/* Starts with the word alone. */
+typedef struct bp_suggestion {
+    const char *word;
+    const char *name; /* NULL: none is near */
+    size_t distance;
+} bp_suggestion;
 
 /*
- * The name with the fewest bytes to insert, remove, replace or swap with the next: at most a third
- * of the word, and at most 3. The first of several; NULL: none is near.
+ * Looks at one more name. Kept is the first one with the fewest bytes to insert, remove, replace or
+ * swap with the next: at most a third of the word, and at most 3.
  */
-const char *bp_suggest(const char *word, bp_suggest_name *name, const void *context);
+void bp_suggest(bp_suggestion *suggestion, const char *name);
 
 #endif

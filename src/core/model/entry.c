@@ -96,18 +96,6 @@ bool bp_entry_is_optional_list(const char *list) {
     return !find_mistake(list, &word, &bytes);
 }
 
-/* A bp_suggest_name of the entries that can be left out. */
-static const char *name_optional(const void *context, size_t index) {
-    (void)context;
-    unsigned row = 0;
-    for (; row < BP_ENTRY_COUNT; row++) {
-        if ((bp_entries[row].flags & BP_ENTRY_OPTIONAL) && index-- == 0) {
-            return bp_entries[row].name;
-        }
-    }
-    return NULL;
-}
-
 const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]) {
     const char *wrong = "";
     size_t bytes = 0;
@@ -115,10 +103,16 @@ const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BY
     (void)find_mistake(list, &wrong, &bytes);
     (void)snprintf(word, sizeof word, "%.*s", (int)(bytes < sizeof word ? bytes : sizeof word - 1),
                    wrong);
-    const char *near = bp_suggest(word, name_optional, NULL);
-    (void)snprintf(
-        out, BP_ENTRY_MISTAKE_BYTES, "'%s' is not the name of an entry to leave out%s%s%s", word,
-        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    bp_suggestion near = {.word = word};
+    for (unsigned row = 0; row < BP_ENTRY_COUNT; row++) {
+        if (bp_entries[row].flags & BP_ENTRY_OPTIONAL) {
+            bp_suggest(&near, bp_entries[row].name);
+        }
+    }
+    (void)snprintf(out, BP_ENTRY_MISTAKE_BYTES,
+                   "'%s' is not the name of an entry to leave out%s%s%s", word,
+                   near.name != NULL ? "; did you mean '" : "", near.name != NULL ? near.name : "",
+                   near.name != NULL ? "'?" : "");
     return out;
 }
 

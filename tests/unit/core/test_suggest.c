@@ -4,12 +4,12 @@
 static const char *const names[] = {"capture",    "diff",         "heap",         "output",
                                     "output-dir", "threads.json", "process.json", "redact"};
 
-static const char *name_at(const void *context, size_t index) {
-    return index < sizeof names / sizeof names[0] ? names[index] : NULL;
-}
-
 static void expect(const char *word, const char *wanted) {
-    const char *found = bp_suggest(word, name_at, NULL);
+    bp_suggestion near = {.word = word};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bp_suggest(&near, names[i]);
+    }
+    const char *found = near.name;
     if (wanted == NULL) {
         cr_expect(eq(ptr, found, NULL), "%s: %s", word, found);
     } else {
