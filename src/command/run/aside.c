@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "run/descriptor.h"
 
 enum { standard_count = 3, most_fds = 1 << 16 };
 
@@ -74,9 +75,7 @@ bugpack_status bp_run_aside(const bp_aside *aside, bp_sink *sink, void *sink_con
         return BUGPACK_ERR_UNSUPPORTED;
     }
     pid_t pid = -1;
-    if (pipe(ends) == 0) {
-        (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-        (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    if (bp_descriptor_pipe(ends, NULL) == BUGPACK_OK) {
         pid = fork();
     }
     if (pid == 0) {
