@@ -75,7 +75,7 @@ static bp_ring *new_ring(void) {
 
 static bp_ring *new_divided_ring(void) {
     bp_ring *ring = new_ring();
-    CHECK(bp_ring_divide(ring, NULL) == BUGPACK_OK);
+    CHECK(bp_ring_share(ring, NULL) == BUGPACK_OK);
     return ring;
 }
 

@@ -1,5 +1,5 @@
 /*
- * A model check of appends to a divided ring: ring/chunk.c itself, with a random change of threads
+ * A model check of appends to a shared ring: ring/chunk.c itself, with a random change of threads
  * at each atomic operation, and everywhere in a copy. Writers, a reader, sometimes a close and
  * always a kill at a random step. It finds wrong orders of operations, of which a run of real
  * threads meets few; what a processor may reorder is ThreadSanitizer's, in ring_threads.
@@ -16,7 +16,10 @@
 #define bp_chunks_new model_new
 #define bp_chunks_free model_free
 #define bp_chunks_append model_append
+#define bp_chunks_share model_share
 #define bp_chunks_shut model_shut
+#define bp_chunks_read_tally model_read_tally
+#define bp_chunks_begun_count model_begun_count
 #include "base/clock.h"
 #include "base/lock.h"
 #include "ring/chunk_reader.h"
@@ -70,6 +73,7 @@ enum {
     writer_max = 4,
     thread_max = writer_max + 2,
     append_count = 24,
+    word_max = 5000, /* of a record, which is in up to four chunks */
     stack_bytes = 64 * 1024
 };
 
@@ -174,6 +178,7 @@ static bool is_shut;
 static struct {
     uint64_t stamp_ns, count;
     unsigned writer;
+    bool is_small; /* it is in two chunks at most */
 } newest;
 
 static uint64_t sum(const uint64_t *counts) {
@@ -188,10 +193,15 @@ static uint64_t sum(const uint64_t *counts) {
 static void write_frame(unsigned char *data, uint64_t offset, uint64_t seed,
                         const bp_ring_record *record, const struct iovec *parts,
                         size_t part_count) {
-    memset(data + offset, 0x5a, (size_t)bp_frame_bytes(record->payload_bytes) / 2 / 8 * 8);
+    uint64_t payload_bytes = bp_frame_payload_bytes(record);
+    memset(data + offset, 0x5a, (size_t)bp_frame_bytes(payload_bytes) / 2 / 8 * 8);
     step();
     bp_frame_write(data, offset, seed, record, parts, part_count);
-    if (record->monotonic_ns > newest.stamp_ns) {
+    bool is_last = (record->payload_bytes & BP_FRAME_GOES_ON) == 0;
+    bool is_piece = (record->payload_bytes & BP_FRAME_PIECE) != 0;
+    if (is_last && record->monotonic_ns > newest.stamp_ns) {
+        const bp_frame_link *link = parts[0].iov_base;
+        newest.is_small = !is_piece || link->before_bytes < layout.chunk_bytes - sizeof(bp_frame);
         newest.stamp_ns = record->monotonic_ns;
         newest.writer = record->tag;
         newest.count = begun_counts[record->tag];
@@ -200,18 +210,21 @@ static void write_frame(unsigned char *data, uint64_t offset, uint64_t seed,
 }
 
 static void append_records(unsigned number) {
-    static uint64_t payloads[writer_max][2000];
+    static uint64_t payloads[writer_max][word_max];
     for (uint64_t i = 1; i <= append_count; i++) {
-        size_t word_count = 1 + (size_t)(next_random() % 2000);
+        size_t word_count =
+            1 + (size_t)(next_random() % (next_random() % 4 == 0 ? word_max : word_max / 4));
         for (size_t word = 0; word < word_count; word++) {
             payloads[number][word] = (uint64_t)number << 32 | i;
         }
-        struct iovec part = {.iov_base = payloads[number], .iov_len = word_count * 8};
-        const bp_ring_entry entry = {.tag = number, .parts = &part, .part_count = 1};
+        size_t cut = (size_t)(next_random() % word_count);
+        const struct iovec parts[] = {{payloads[number], cut * 8},
+                                      {payloads[number] + cut, (word_count - cut) * 8}};
+        const bp_ring_entry entry = {.tag = number, .parts = parts, .part_count = 2};
         uint64_t stamp_ns = read_clock();
         step();
         begun_counts[number]++;
-        if (model_append(chunks, &entry, stamp_ns, part.iov_len) == 0) {
+        if (model_append(chunks, &entry, stamp_ns, word_count * 8) == 0) {
             CHECK(is_shut);
             begun_counts[number]--;
             return;
@@ -315,7 +328,7 @@ static uint64_t check_killed(void) {
     uint64_t total_count = view.record_count + view.evicted_count;
     CHECK(!view.is_damaged && view.damaged_bytes == 0);
     CHECK(total_count >= sum(returned_counts) && total_count <= sum(begun_counts));
-    bool is_kept = newest.stamp_ns + BP_CHUNK_FLOOR_NS > model.clock_ns &&
+    bool is_kept = newest.is_small && newest.stamp_ns + BP_CHUNK_FLOOR_NS > model.clock_ns &&
                    newest.count <= returned_counts[newest.writer];
     CHECK(!is_kept || found.newest[newest.writer] >= newest.count);
     return view.evicted_count;
@@ -330,7 +343,7 @@ static uint64_t run_interleaving(uint64_t number) {
     is_shut = false;
     file.page.seed = next_random();
     chunks = model_new(&file.page, file.data, &layout);
-    CHECK(chunks != NULL);
+    CHECK(chunks != NULL && model_share(chunks));
     model.thread_count = 0;
     model.step_count = 0;
     model.preempted = (unsigned)(next_random() % writer_max);
@@ -355,7 +368,7 @@ static uint64_t run_interleaving(uint64_t number) {
 int main(int argument_count, char **arguments) {
     unsigned long count = run_length(argument_count, arguments, 10000);
     uint64_t turned_count = 0;
-    CHECK(model_divide(capacity, &layout));
+    layout = model_divide(capacity);
     for (unsigned long i = 0; i < count; i++) {
         turned_count += run_interleaving(i) > 0;
     }

@@ -21,7 +21,7 @@ typedef struct file_ring {
 file_ring make_file_ring(size_t capacity_bytes);
 void remove_file_ring(file_ring *it);
 
-/* Appends records that follow from their sequence, of `base` to twice as many bytes. */
+/* Appends records that follow from their tag, the number, of `base` to twice as many bytes. */
 void append_numbers(bp_ring *ring, uint64_t from, uint64_t to, size_t base);
 
 /* Salvages, and checks what must hold of any file: whole records, ascending, as they were written.

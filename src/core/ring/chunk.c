@@ -15,6 +15,10 @@ static const uint32_t no_chunk = UINT32_MAX, no_lane = UINT32_MAX;
 /* The records of a chunk are of this thread alone; of several: 0. */
 typedef uint32_t writer_id;
 
+typedef struct lane_tally {
+    _Atomic uint64_t record_count, amount, last_ns;
+} lane_tally;
+
 /* What follows `state` belongs to whoever made it busy. */
 typedef struct lane {
     _Alignas(64) atomic_uint state;
@@ -28,6 +32,7 @@ typedef struct lane {
     writer_id earlier_writer;
     uint32_t earlier_chunk;
     uint64_t full_ns;
+    lane_tally tallies[BP_RING_TALLY_COUNT]; /* written by who is inside, read by others */
 } lane;
 
 /* Our own copy of what the file has, which others might write to. */
@@ -50,28 +55,32 @@ struct bp_chunks {
     _Alignas(64) bp_lock lock;
     owned_chunk *owned;
     uint32_t oldest, newest; /* the pool, which all chunks are in, by the beginning of their turn */
+    _Atomic uint64_t begun_count;
 };
 
-bool bp_chunk_divide(uint64_t capacity, bp_chunk_layout *ret_layout) {
+bp_chunk_layout bp_chunk_divide(uint64_t capacity) {
     uint64_t chunk_bytes = BP_CHUNK_BYTES_MIN;
-    while (chunk_bytes < BP_CHUNK_BYTES_MAX && chunk_bytes * 512 <= capacity) {
+    /* 16 to 31 up to 16 KiB each, and then 256 to 511 until they are as large as they may be. */
+    while (chunk_bytes < BP_CHUNK_BYTES_MAX &&
+           chunk_bytes * (chunk_bytes < 16384 ? 32 : 512) <= capacity) {
         chunk_bytes *= 2;
     }
     uint64_t chunk_count = capacity / (chunk_bytes + sizeof(bp_chunk_head));
-    uint64_t table_bytes = (chunk_count * sizeof(bp_chunk_head) + 4095) & ~(uint64_t)4095;
-    chunk_count = capacity > table_bytes ? (capacity - table_bytes) / chunk_bytes : 0;
-    *ret_layout = (bp_chunk_layout){chunk_bytes, chunk_count, table_bytes};
-    return chunk_count >= BP_CHUNK_COUNT_MIN;
+    return (bp_chunk_layout){chunk_bytes, chunk_count, chunk_count * sizeof(bp_chunk_head)};
+}
+
+/* Lanes without a chunk. NULL without memory. */
+static lane *new_lanes(uint32_t lane_count) {
+    lane *lanes = aligned_alloc(64, lane_count * sizeof *lanes);
+    for (uint32_t i = 0; lanes != NULL && i < lane_count; i++) {
+        lanes[i] = (lane){.chunk = no_chunk, .earlier_chunk = no_chunk};
+    }
+    return lanes;
 }
 
 bp_chunks *bp_chunks_new(bp_frame_page *page, unsigned char *data, const bp_chunk_layout *layout) {
-    /* With two chunks for each lane, at least half of them can always be taken. */
-    uint32_t lane_count = 1;
-    while (lane_count < BP_CHUNK_LANE_COUNT_MAX && lane_count * 2 <= layout->chunk_count / 4) {
-        lane_count *= 2;
-    }
     bp_chunks *chunks = aligned_alloc(64, sizeof *chunks);
-    lane *lanes = aligned_alloc(64, lane_count * sizeof *lanes);
+    lane *lanes = new_lanes(1);
     owned_chunk *owned = calloc(layout->chunk_count, sizeof *owned);
     if (chunks == NULL || lanes == NULL || owned == NULL) {
         free(chunks);
@@ -83,19 +92,32 @@ bp_chunks *bp_chunks_new(bp_frame_page *page, unsigned char *data, const bp_chun
                           .page = page,
                           .seed = page->seed,
                           .layout = *layout,
-                          .lane_count = lane_count,
+                          .lane_count = 1,
                           .lanes = lanes,
                           .owned = owned};
     bp_lock_init(&chunks->lock, BP_LOCK_RING);
-    for (uint32_t i = 0; i < lane_count; i++) {
-        lanes[i] = (lane){.chunk = no_chunk, .earlier_chunk = no_chunk};
-    }
     for (uint32_t i = 0; i < layout->chunk_count; i++) {
         owned[i] = (owned_chunk){.lane = no_lane, .next = i + 1};
     }
     chunks->newest = (uint32_t)layout->chunk_count - 1;
     owned[chunks->newest].next = no_chunk;
     return chunks;
+}
+
+bool bp_chunks_share(bp_chunks *chunks) {
+    /* With two chunks for each lane, at least half of them can always be taken. */
+    uint32_t lane_count = 1;
+    while (lane_count < BP_CHUNK_LANE_COUNT_MAX &&
+           lane_count * 2 <= chunks->layout.chunk_count / 4) {
+        lane_count *= 2;
+    }
+    lane *lanes = new_lanes(lane_count);
+    if (lanes != NULL) {
+        free(chunks->lanes);
+        chunks->lanes = lanes;
+        chunks->lane_count = lane_count;
+    }
+    return lanes != NULL;
 }
 
 void bp_chunks_free(bp_chunks *chunks) {
@@ -272,16 +294,17 @@ static uint64_t begin_turn(bp_chunks *chunks, uint32_t chunk) {
     atomic_store_explicit(&head->state, chunk_state, memory_order_release);
     /* Readers see the turn before the first byte is overwritten. */
     bp_frame_fence(memory_order_release);
-    uint64_t begun_count =
-        atomic_load_explicit(&chunks->page->begun_count, memory_order_relaxed) + 1;
+    uint64_t begun_count = atomic_load_explicit(&chunks->begun_count, memory_order_relaxed) + 1;
+    atomic_store_explicit(&chunks->begun_count, begun_count, memory_order_relaxed);
     atomic_store_explicit(&chunks->page->begun_count, begun_count, memory_order_relaxed);
     return chunk_state;
 }
 
 /* Gives a lane the oldest chunk instead of the one that is full. */
 static void replace_chunk(bp_chunks *chunks, lane *mine, uint64_t now_ns) {
+    bool was_full = mine->chunk != no_chunk;
     bp_lock_acquire(&chunks->lock);
-    if (mine->chunk != no_chunk) {
+    if (was_full) {
         chunks->owned[mine->chunk].record_count = mine->number;
         if (mine->earlier_chunk != no_chunk) {
             chunks->owned[mine->earlier_chunk].lane = no_lane;
@@ -300,6 +323,76 @@ static void replace_chunk(bp_chunks *chunks, lane *mine, uint64_t now_ns) {
     bp_lock_release(&chunks->lock);
     mine->offset = bp_chunk_offset(&chunks->layout, chunk);
     mine->end = mine->offset + chunks->layout.chunk_bytes;
+    if (was_full) {
+        note_full(now_ns);
+    }
+}
+
+/* Appends a frame, for which there is room, and `record_count` (1, or 0 for a piece) to what the
+ * chunk has. */
+static void append_frame(bp_chunks *chunks, lane *mine, const bp_ring_record *record,
+                         const struct iovec *parts, size_t part_count, uint64_t record_count) {
+    bp_frame_write(chunks->data, mine->offset, chunks->seed, record, parts, part_count);
+    uint64_t frame_bytes = bp_frame_bytes(bp_frame_payload_bytes(record));
+    mine->offset += frame_bytes;
+    mine->number += record_count;
+    mine->chunk_state += (record_count << 16) + frame_bytes / 8;
+    /* Release: who sees the state sees the records that it counts. */
+    atomic_store_explicit(&head_of(chunks, mine->chunk)->state, mine->chunk_state,
+                          memory_order_release);
+}
+
+/* The bytes of an entry from one on, as parts; how many. */
+static size_t cut_parts(const bp_ring_entry *entry, uint64_t from, uint64_t byte_count,
+                        struct iovec *ret_parts) {
+    size_t count = 0;
+    for (size_t i = 0; i < entry->part_count && byte_count > 0; i++) {
+        const struct iovec *part = &entry->parts[i];
+        uint64_t skipped = from < part->iov_len ? from : part->iov_len;
+        uint64_t left = part->iov_len - skipped;
+        left = left < byte_count ? left : byte_count;
+        ret_parts[count++] = (struct iovec){(char *)part->iov_base + skipped, (size_t)left};
+        from -= skipped;
+        byte_count -= left;
+    }
+    return count;
+}
+
+/* Appends a record in pieces, all but the last up to the end of their chunks. */
+static void append_pieces(bp_chunks *chunks, lane *mine, const bp_ring_entry *entry,
+                          bp_ring_record *record, uint64_t payload_bytes) {
+    bp_frame_link link = {.before_bytes = 0};
+    bool goes_on = true;
+    while (goes_on) {
+        if (mine->end - mine->offset < bp_chunk_rest_bytes(&chunks->layout)) {
+            replace_chunk(chunks, mine, record->monotonic_ns);
+        }
+        uint64_t left = payload_bytes - link.before_bytes;
+        uint64_t most = mine->end - mine->offset - sizeof(bp_frame) - sizeof link;
+        goes_on = left > most;
+        uint64_t byte_count = goes_on ? most : left;
+        struct iovec parts[1 + BP_RING_PART_COUNT_MAX] = {{&link, sizeof link}};
+        size_t part_count = 1 + cut_parts(entry, link.before_bytes, byte_count, parts + 1);
+        record->sequence = mine->number + 1;
+        record->payload_bytes = (uint32_t)(sizeof link + byte_count) | BP_FRAME_PIECE |
+                                (goes_on ? BP_FRAME_GOES_ON : 0);
+        uint64_t offset = mine->offset - bp_chunk_offset(&chunks->layout, mine->chunk);
+        append_frame(chunks, mine, record, parts, part_count, goes_on ? 0 : 1);
+        link = (bp_frame_link){.turn = (uint32_t)bp_chunk_turn(mine->chunk_state),
+                               .chunk = (uint16_t)mine->chunk,
+                               .word = (uint16_t)(offset / 8),
+                               .before_bytes = link.before_bytes + byte_count};
+    }
+}
+
+/* Only who is inside a lane writes its tallies, so plain loads and stores do: an atomic addition
+ * would cost 6 ns. */
+static void add_to_tally(lane_tally *tally, uint64_t amount, uint64_t stamp_ns) {
+    uint64_t count = atomic_load_explicit(&tally->record_count, memory_order_relaxed);
+    uint64_t sum = atomic_load_explicit(&tally->amount, memory_order_relaxed);
+    atomic_store_explicit(&tally->record_count, count + 1, memory_order_relaxed);
+    atomic_store_explicit(&tally->amount, sum + amount, memory_order_relaxed);
+    atomic_store_explicit(&tally->last_ns, stamp_ns, memory_order_relaxed);
 }
 
 uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_t stamp_ns,
@@ -311,28 +404,42 @@ uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_
     if (stamp_ns < mine->last_ns) {
         stamp_ns = bp_clock_monotonic_ns();
     }
-    uint64_t needed = bp_frame_bytes(payload_bytes);
-    if (needed > mine->end - mine->offset) {
-        bool was_full = mine->chunk != no_chunk;
+    uint64_t needed = bp_frame_bytes(payload_bytes), rest = mine->end - mine->offset;
+    bool is_divided = needed > rest && (needed > chunks->layout.chunk_bytes ||
+                                        rest >= bp_chunk_rest_bytes(&chunks->layout));
+    if (needed > rest && !is_divided) {
         replace_chunk(chunks, mine, stamp_ns);
-        if (was_full) {
-            note_full(stamp_ns);
-        }
     }
-    mine->number++;
     mine->last_ns = stamp_ns;
+    bp_ring_record record = {.sequence = mine->number + 1,
+                             .monotonic_ns = stamp_ns,
+                             .payload_bytes = (uint32_t)payload_bytes,
+                             .tag = entry->tag};
+    if (is_divided) {
+        append_pieces(chunks, mine, entry, &record, payload_bytes);
+    } else {
+        append_frame(chunks, mine, &record, entry->parts, entry->part_count, 1);
+    }
     mine->writer = mine->writer == writer.id ? writer.id : 0;
-    const bp_ring_record record = {.sequence = mine->number,
-                                   .monotonic_ns = stamp_ns,
-                                   .payload_bytes = (uint32_t)payload_bytes,
-                                   .tag = entry->tag};
-    bp_frame_write(chunks->data, mine->offset, chunks->seed, &record, entry->parts,
-                   entry->part_count);
-    mine->offset += needed;
-    mine->chunk_state += ((uint64_t)1 << 16) + needed / 8;
-    /* Release: who sees the state sees the records that it counts. */
-    atomic_store_explicit(&head_of(chunks, mine->chunk)->state, mine->chunk_state,
-                          memory_order_release);
+    if (entry->tally != 0) {
+        add_to_tally(&mine->tallies[entry->tally - 1], entry->amount, stamp_ns);
+    }
     leave(mine);
-    return record.sequence;
+    return stamp_ns;
+}
+
+bp_ring_tally bp_chunks_read_tally(const bp_chunks *chunks, uint32_t tally) {
+    bp_ring_tally total = {.record_count = 0};
+    for (uint32_t i = 0; i < chunks->lane_count; i++) {
+        const lane_tally *of = &chunks->lanes[i].tallies[tally - 1];
+        uint64_t last_ns = atomic_load_explicit(&of->last_ns, memory_order_relaxed);
+        total.record_count += atomic_load_explicit(&of->record_count, memory_order_relaxed);
+        total.amount += atomic_load_explicit(&of->amount, memory_order_relaxed);
+        total.last_ns = last_ns > total.last_ns ? last_ns : total.last_ns;
+    }
+    return total;
+}
+
+uint64_t bp_chunks_begun_count(const bp_chunks *chunks) {
+    return atomic_load_explicit(&chunks->begun_count, memory_order_relaxed);
 }

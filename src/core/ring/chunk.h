@@ -10,6 +10,9 @@
  * A chunk's state is one word, stored last by each append: a kill at any instant leaves an append
  * in the file, or not at all. Who takes a chunk from the pool first stores the next turn there, so
  * a reader that finds the same turn before and after its copy has copied whole records.
+ *
+ * A record that is divided (bp_frame_link) is in the file, and counted, with its last piece. It is
+ * overwritten with its first one.
  */
 #ifndef BP_RING_CHUNK_H
 #define BP_RING_CHUNK_H
@@ -21,12 +24,10 @@
 #include "base/clock.h"
 #include "ring/frame.h"
 
-/* Up to one record is missing at the end of a chunk, and records of a log have up to 4.3 KiB.
- * Larger ones are too much to keep for one lane. */
-#define BP_CHUNK_BYTES_MIN 16384u
+/* A ring has 12 chunks or more, so that what a turn overwrites is little of it. Larger ones would
+ * be too much to keep for one lane. */
+#define BP_CHUNK_BYTES_MIN 256u
 #define BP_CHUNK_BYTES_MAX 65536u
-/* Fewer chunks are too coarse for what a ring promises to keep. */
-#define BP_CHUNK_COUNT_MIN 15u
 #define BP_CHUNK_LANE_COUNT_MAX 64u
 
 /* What others logged within this time is not overwritten, up to a chunk for each lane. */
@@ -62,8 +63,13 @@ typedef struct bp_chunk_layout {
     uint64_t first_offset; /* of the first chunk, behind the table */
 } bp_chunk_layout;
 
-/* False when the capacity is too small to be divided; then the layout is not to be used. */
-bool bp_chunk_divide(uint64_t capacity, bp_chunk_layout *ret_layout);
+bp_chunk_layout bp_chunk_divide(uint64_t capacity);
+
+/* A record is divided where the rest of a chunk has so many bytes: less is left empty. */
+static inline uint64_t bp_chunk_rest_bytes(const bp_chunk_layout *layout) {
+    uint64_t least = sizeof(bp_frame) + sizeof(bp_frame_link) + 16;
+    return layout->chunk_bytes / 16 > least ? layout->chunk_bytes / 16 : least;
+}
 
 static inline uint64_t bp_chunk_offset(const bp_chunk_layout *layout, uint64_t chunk) {
     return layout->first_offset + chunk * layout->chunk_bytes;
@@ -71,22 +77,31 @@ static inline uint64_t bp_chunk_offset(const bp_chunk_layout *layout, uint64_t c
 
 typedef struct bp_chunks bp_chunks;
 
-/* Over a data area of zeros, and its header; both must outlive it, or bp_chunks_shut. NULL without
- * memory. */
+/* Over a data area of zeros, and its header; both must outlive it, or bp_chunks_shut. It has one
+ * lane, so the oldest record is overwritten first, whoever appended it. NULL without memory. */
 bp_chunks *bp_chunks_new(bp_frame_page *page, unsigned char *data, const bp_chunk_layout *layout);
+
+/* Gives it as many lanes as it has room for. Before the first append. False without memory. */
+bool bp_chunks_share(bp_chunks *chunks);
 
 /* No other thread may be inside. NULL is fine. */
 void bp_chunks_free(bp_chunks *chunks);
 
 /*
- * Appends one record of `payload_bytes`, whose frame fits into a chunk. The stamp is the entry's,
- * or that of a new look at the clock where a newer record is in the lane already. Returns the
- * record's number in its chunk, or 0 when they are shut. Any thread.
+ * Appends one record of `payload_bytes`, at most a quarter of the data area. The stamp is the
+ * entry's, or that of a new look at the clock where a newer record is in the lane already. Returns
+ * the stamp, or 0 when they are shut. Any thread.
  */
 uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_t stamp_ns,
                           uint64_t payload_bytes);
 
 /* Refuses appends from now on, and waits for those that are inside. */
 void bp_chunks_shut(bp_chunks *chunks);
+
+/* Adds up what the lanes counted. Any thread. */
+bp_ring_tally bp_chunks_read_tally(const bp_chunks *chunks, uint32_t tally);
+
+/* How often a chunk was taken from the pool: the first time in their order. Any thread. */
+uint64_t bp_chunks_begun_count(const bp_chunks *chunks);
 
 #endif

@@ -17,11 +17,18 @@ typedef struct run {
     uint64_t next_ns;     /* the stamp of the next record */
     uint64_t number;      /* of the last one that was found, in its chunk */
     uint64_t left_count;  /* how many should be left */
-    uint64_t seen_number; /* those up to this one are not wanted */
+    uint64_t seen_number; /* those up to this one are not wanted, or were given or counted */
+    bool has_numbers;     /* else its head is damaged, and a gap says nothing */
     unsigned char *bytes; /* NULL: not copied yet */
     size_t size, at;      /* of the copy; of the next frame in it */
     size_t frame_bytes;
 } run;
+
+/* The beginning of a frame that is a piece. */
+typedef struct piece {
+    bp_frame frame;
+    bp_frame_link link;
+} piece;
 
 typedef struct merging {
     const bp_chunk_source *source;
@@ -30,8 +37,10 @@ typedef struct merging {
     size_t run_count, next_run;
     run *open[open_max];
     size_t open_count;
-    uint64_t number;            /* of the newest record that was given or is missing */
-    uint64_t hash_budget_bytes; /* for frames that are none, so that forged ones cost little */
+    uint64_t number; /* of the newest record that was given or is missing */
+    /* For frames that are none and for pieces, so that forged ones cost little. */
+    uint64_t budget_bytes;
+    unsigned char *chunk; /* for pieces; NULL: not needed yet */
     uint64_t given_bytes;
     bp_buffer out;
     bp_sink *sink;
@@ -82,13 +91,13 @@ static bool is_undamaged(merging *it, const run *from, const bp_frame *frame,
                          uint64_t frame_bytes) {
     uint64_t offset = bp_chunk_offset(&it->source->layout, from->chunk) + from->at;
     uint64_t mark = atomic_load_explicit(&frame->mark, memory_order_relaxed);
-    if (frame->record.sequence <= from->number || frame_bytes > it->hash_budget_bytes ||
+    if (frame->record.sequence <= from->number || frame_bytes > it->budget_bytes ||
         !bp_frame_is_beginning(mark, it->source->seed, offset, &frame->record)) {
         return false;
     }
     bool is_same = mark == bp_frame_mark(it->source->seed, offset, &frame->record,
                                          (const unsigned char *)frame + sizeof *frame);
-    it->hash_budget_bytes -= is_same ? 0 : frame_bytes;
+    it->budget_bytes -= is_same ? 0 : frame_bytes;
     return is_same;
 }
 
@@ -96,23 +105,28 @@ static bool is_undamaged(merging *it, const run *from, const bp_frame *frame,
 static bool find_record(merging *it, run *from) {
     while (from->size - from->at >= sizeof(bp_frame)) {
         const bp_frame *frame = (const void *)(from->bytes + from->at);
-        uint64_t frame_bytes = bp_frame_bytes(frame->record.payload_bytes);
+        uint64_t frame_bytes = bp_frame_bytes(bp_frame_payload_bytes(&frame->record));
         bool fits = frame_bytes <= from->size - from->at;
-        if (fits && (it->source->is_trusted || is_undamaged(it, from, frame, frame_bytes))) {
+        bool is_frame =
+            fits && (it->source->is_trusted || is_undamaged(it, from, frame, frame_bytes));
+        if (is_frame && (frame->record.payload_bytes & BP_FRAME_GOES_ON) == 0) {
             from->number = frame->record.sequence;
             from->next_ns = frame->record.monotonic_ns;
             from->frame_bytes = (size_t)frame_bytes;
             if (from->number > from->seen_number) {
                 return true;
             }
-        } else if (it->source->is_trusted) { /* somebody has written to the file */
+        } else if (!is_frame && it->source->is_trusted) { /* somebody has written to the file */
             return false;
-        } else {
+        } else if (!is_frame) {
             frame_bytes = 8;
             it->view.damaged_bytes += from->left_count > 0 ? frame_bytes : 0;
         }
         from->at += (size_t)frame_bytes;
     }
+    it->view.damaged_bytes +=
+        from->left_count > 0 && !it->source->is_trusted ? from->size - from->at : 0;
+    from->at = from->size;
     return false;
 }
 
@@ -136,34 +150,126 @@ static bool open_run(merging *it, run *from) {
     return find_record(it, from);
 }
 
-/* Counts the records that should be there and are not: overwritten while we read or, in a file,
+/* Counts records that should be there and are not: overwritten while we read or, in a file,
  * damaged. */
-static void close_run(merging *it, run *from) {
-    it->number += from->left_count;
+static void count_lost(merging *it, run *from, uint64_t count) {
+    count = count < from->left_count ? count : from->left_count;
+    from->left_count -= count;
+    from->seen_number += count;
+    it->number += count;
     if (it->reading->seen_counts != NULL) {
-        it->reading->seen_counts[from->chunk] += from->left_count;
+        it->reading->seen_counts[from->chunk] += count;
     }
     if (it->source->is_trusted) {
-        it->reading->lost_count += from->left_count;
-        it->view.evicted_count += from->left_count;
+        it->reading->lost_count += count;
+        it->view.evicted_count += count;
     } else {
-        it->view.damaged_count += from->left_count;
+        it->view.damaged_count += count;
     }
+}
+
+static void close_run(merging *it, run *from) {
+    count_lost(it, from, from->left_count);
     free(from->bytes);
     from->bytes = NULL;
 }
 
+/* --- pieces -------------------------------------------------------------------------------- */
+
+static bool is_piece(const bp_ring_record *record) {
+    return (record->payload_bytes & BP_FRAME_PIECE) != 0 &&
+           bp_frame_payload_bytes(record) >= sizeof(bp_frame_link);
+}
+
+/* Reads a piece, or of memory the beginning alone, into it->chunk. NULL where there is none. */
+static const piece *read_piece(merging *it, uint64_t chunk, uint64_t word, bool is_link_enough) {
+    const bp_chunk_layout *layout = &it->source->layout;
+    uint64_t offset = bp_chunk_offset(layout, chunk) + word * 8;
+    uint64_t size = layout->chunk_bytes - word * 8;
+    it->chunk = it->chunk == NULL ? malloc(layout->chunk_bytes) : it->chunk;
+    if (it->chunk == NULL) {
+        it->out.status = BUGPACK_ERR_NO_MEMORY;
+        return NULL;
+    }
+    size_t byte_count = it->source->is_trusted && is_link_enough ? sizeof(piece) : (size_t)size;
+    it->read_errno = it->source->read(it->source->context, offset, it->chunk, byte_count);
+    const piece *found = (const void *)it->chunk;
+    const bp_ring_record *record = &found->frame.record;
+    bool is_there = it->read_errno == 0 && is_piece(record) &&
+                    sizeof(bp_frame) + bp_frame_payload_bytes(record) <= size;
+    bool is_whole =
+        is_there && (it->source->is_trusted ||
+                     found->frame.mark == bp_frame_mark(it->source->seed, offset, record,
+                                                        (const unsigned char *)&found->link));
+    return is_whole ? found : NULL;
+}
+
+/* What a link says of the piece before: it is there, or was overwritten, or nothing is known. */
+typedef enum link_state { LINK_IS_THERE, LINK_IS_OVERWRITTEN, LINK_IS_BROKEN } link_state;
+
+static link_state look_at_link(merging *it, const bp_frame_link *link) {
+    const bp_chunk_layout *layout = &it->source->layout;
+    uint64_t state = 0, earlier_count = 0;
+    if (link->chunk >= layout->chunk_count ||
+        link->word * 8u + sizeof(piece) > layout->chunk_bytes ||
+        it->budget_bytes < layout->chunk_bytes) {
+        return LINK_IS_BROKEN;
+    }
+    it->budget_bytes -= layout->chunk_bytes;
+    it->read_errno = bp_chunk_read_head(it->source, link->chunk, &state, &earlier_count);
+    if (it->read_errno != 0 || bp_chunk_turn(state) == 0) {
+        return LINK_IS_BROKEN;
+    }
+    return bp_chunk_turn(state) == link->turn ? LINK_IS_THERE : LINK_IS_OVERWRITTEN;
+}
+
+/* True if a chunk begins with the last piece of a record of which another piece was overwritten. */
+static bool is_rest_of_overwritten(merging *it, uint64_t chunk) {
+    const piece *at = read_piece(it, chunk, 0, true);
+    bool is_last = at != NULL && (at->frame.record.payload_bytes & BP_FRAME_GOES_ON) == 0;
+    link_state state = is_last ? LINK_IS_THERE : LINK_IS_BROKEN;
+    while (state == LINK_IS_THERE && at != NULL && at->link.before_bytes > 0) {
+        const bp_frame_link link = at->link;
+        state = look_at_link(it, &link);
+        if (state == LINK_IS_THERE) {
+            at = read_piece(it, link.chunk, link.word, true);
+        }
+    }
+    return state == LINK_IS_OVERWRITTEN;
+}
+
+/* Copies the piece before to its place in the payload. False where it is not there any more, or on
+ * failure. */
+static bool copy_piece(merging *it, bp_frame_link *link, uint64_t stamp_ns, char *payload) {
+    if (look_at_link(it, link) != LINK_IS_THERE) {
+        return false;
+    }
+    const piece *before = read_piece(it, link->chunk, link->word, false);
+    if (before == NULL || look_at_link(it, link) != LINK_IS_THERE) {
+        return false;
+    }
+    uint64_t byte_count = bp_frame_payload_bytes(&before->frame.record) - sizeof *link;
+    if (before->frame.record.monotonic_ns != stamp_ns || byte_count == 0 ||
+        byte_count > link->before_bytes ||
+        before->link.before_bytes != link->before_bytes - byte_count) {
+        return false;
+    }
+    *link = before->link;
+    memcpy(payload + link->before_bytes, before + 1, (size_t)byte_count);
+    return true;
+}
+
 /* --- all chunks ---------------------------------------------------------------------------- */
 
-/* The stamp of the first record of a chunk; 0 where it is damaged. */
-static uint64_t first_stamp(merging *it, uint64_t chunk) {
+/* The first frame of a chunk; zeros where it is damaged. */
+static bp_frame read_first(merging *it, uint64_t chunk) {
     uint64_t offset = bp_chunk_offset(&it->source->layout, chunk);
     bp_frame frame;
     it->read_errno = it->source->read(it->source->context, offset, &frame, sizeof frame);
     bool is_known = it->read_errno == 0 &&
                     (it->source->is_trusted ||
                      bp_frame_is_beginning(frame.mark, it->source->seed, offset, &frame.record));
-    return is_known ? frame.record.monotonic_ns : 0;
+    return is_known ? frame : (bp_frame){.mark = 0};
 }
 
 /* True if a chunk's head contradicts neither itself nor the number of chunks that were begun. */
@@ -172,7 +278,8 @@ static bool is_possible(const bp_chunk_source *source, uint64_t chunk, uint64_t 
     uint64_t count = bp_chunk_record_count(state), used_bytes = bp_chunk_used_bytes(state);
     uint64_t most = source->layout.chunk_bytes / sizeof(bp_frame);
     return used_bytes <= source->layout.chunk_bytes && count * sizeof(bp_frame) <= used_bytes &&
-           (count > 0 || used_bytes == 0) && earlier_count <= bp_chunk_turn(state) * most &&
+           (used_bytes == 0 || used_bytes >= sizeof(bp_frame)) &&
+           earlier_count <= bp_chunk_turn(state) * most &&
            (state != 0 || chunk >= source->begun_count);
 }
 
@@ -192,6 +299,14 @@ static void add_run(merging *it, uint64_t chunk) {
         count = state == 0 ? 1 : 0; /* a chunk is begun for a record that follows at once */
         size = it->source->layout.chunk_bytes;
     }
+    const bp_frame first = read_first(it, chunk);
+    size_t skipped_bytes = 0;
+    if (count > 0 && is_piece(&first.record) && is_rest_of_overwritten(it, chunk)) {
+        skipped_bytes = (size_t)bp_frame_bytes(bp_frame_payload_bytes(&first.record));
+        skipped_bytes = skipped_bytes < size ? skipped_bytes : (size_t)size;
+        earlier_count++;
+        count--;
+    }
     uint64_t last = earlier_count + count, unwanted = earlier_count;
     if (seen_counts != NULL && seen_counts[chunk] > earlier_count) {
         unwanted = seen_counts[chunk];
@@ -205,11 +320,13 @@ static void add_run(merging *it, uint64_t chunk) {
     if (left_count > 0 || is_damaged) {
         it->runs[it->run_count++] = (run){.chunk = chunk,
                                           .chunk_state = state,
-                                          .next_ns = first_stamp(it, chunk),
+                                          .next_ns = first.record.monotonic_ns,
                                           .number = earlier_count,
                                           .left_count = left_count,
                                           .seen_number = unwanted,
-                                          .size = (size_t)size};
+                                          .has_numbers = !is_damaged,
+                                          .size = (size_t)size,
+                                          .at = skipped_bytes};
     }
 }
 
@@ -260,24 +377,62 @@ static void flush(merging *it) {
     }
 }
 
-static void give_record(merging *it, run *from) {
-    const bp_frame *frame = (const void *)(from->bytes + from->at);
-    size_t record_bytes = from->frame_bytes - offsetof(bp_frame, record);
+/* Puts the record of an open run behind `out`; its size. 0 where it was divided and is not whole
+ * any more, or without memory. */
+static size_t put_record(merging *it, const run *from) {
+    const piece *last = (const void *)(from->bytes + from->at);
+    bp_ring_record record = last->frame.record;
+    const char *bytes = (const char *)(&last->frame + 1);
+    bp_frame_link link = {.before_bytes = 0};
+    uint64_t byte_count = bp_frame_payload_bytes(&record);
+    if (is_piece(&record)) {
+        link = last->link;
+        bytes += sizeof link;
+        byte_count -= sizeof link;
+    }
+    uint64_t payload_bytes = link.before_bytes + byte_count;
+    if (link.before_bytes > BP_RING_PAYLOAD_MAX || payload_bytes > BP_RING_PAYLOAD_MAX ||
+        link.before_bytes % 8 != 0) {
+        return 0;
+    }
+    size_t record_bytes = sizeof record + (size_t)bp_frame_padded(payload_bytes);
     if (it->out.size + record_bytes > piece_bytes) {
         flush(it);
     }
     char *to = bp_buffer_reserve(&it->out, record_bytes);
     if (to == NULL || has_failed(it)) {
+        return 0;
+    }
+    record.payload_bytes = (uint32_t)payload_bytes;
+    record.sequence = it->number + 1;
+    memcpy(to, &record, sizeof record);
+    to += sizeof record;
+    memcpy(to + link.before_bytes, bytes, (size_t)bp_frame_padded(byte_count));
+    while (link.before_bytes > 0) {
+        if (!copy_piece(it, &link, record.monotonic_ns, to)) {
+            return 0;
+        }
+    }
+    return record_bytes;
+}
+
+static void give_record(merging *it, run *from) {
+    count_lost(it, from, from->has_numbers ? from->number - from->seen_number - 1 : 0);
+    size_t record_bytes = put_record(it, from);
+    if (has_failed(it)) {
         return;
     }
-    bp_ring_record record = frame->record;
-    record.sequence = ++it->number;
-    memcpy(to, &record, sizeof record);
-    memcpy(to + sizeof record, frame + 1, record_bytes - sizeof record);
+    if (record_bytes == 0) {
+        count_lost(it, from, 1);
+        return;
+    }
+    const bp_ring_record *record = (const void *)(it->out.data + it->out.size);
     bp_buffer_commit(&it->out, record_bytes);
-    bp_ring_view_add(&it->view, &record);
+    it->number++;
+    bp_ring_view_add(&it->view, record);
     it->given_bytes += record_bytes;
     from->left_count -= from->left_count > 0;
+    from->seen_number = from->number;
     if (it->reading->seen_counts != NULL) {
         it->reading->seen_counts[from->chunk] = from->number;
     }
@@ -326,7 +481,7 @@ bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *re
     uint64_t chunk_count = source->layout.chunk_count;
     merging it = {.source = source,
                   .reading = reading,
-                  .hash_budget_bytes = 4 * chunk_count * source->layout.chunk_bytes,
+                  .budget_bytes = 8 * chunk_count * source->layout.chunk_bytes,
                   .sink = sink,
                   .context = context};
     bp_buffer_init(&it.out, BP_FRAME_CAPACITY_MAX);
@@ -353,6 +508,7 @@ bugpack_status bp_chunk_read(const bp_chunk_source *source, bp_chunk_reading *re
         free(it.runs[i].bytes);
     }
     free(it.runs);
+    free(it.chunk);
     bp_buffer_release(&it.out);
     it.view.is_damaged =
         it.view.is_damaged || it.view.damaged_count > 0 || it.view.damaged_bytes > 0;

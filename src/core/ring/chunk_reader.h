@@ -1,10 +1,11 @@
 /*
- * The records of a divided ring (chunk.h), merged in the order of their stamps; from memory that is
- * being written, or from a file that may be anything.
+ * The records of a ring's chunks (chunk.h), merged in the order of their stamps; from memory that
+ * is being written, or from a file that may be anything.
  *
  * Each chunk is copied whole when the first of its records is due, so a few are in memory at a
  * time: the stamps of a lane ascend, and its chunks follow each other. A chunk that was taken from
- * the pool meanwhile is lost, and its records count as overwritten.
+ * the pool meanwhile is lost, and its records count as overwritten. The pieces of a record are read
+ * when its last one is due.
  */
 #ifndef BP_RING_CHUNK_READER_H
 #define BP_RING_CHUNK_READER_H

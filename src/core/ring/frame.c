@@ -22,11 +22,6 @@ uint64_t bp_frame_owner_check(const bp_frame_page *page, const char *session_id)
     return check != 0 ? check : 1;
 }
 
-uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset) {
-    uint64_t mark = XXH3_64bits_withSeed(&offset, sizeof offset, seed) & ~(uint64_t)1;
-    return mark != 0 ? mark : 2;
-}
-
 static inline uint64_t hash_record(uint64_t seed, uint64_t offset, const bp_ring_record *record) {
     return XXH3_64bits_withSeed(record, sizeof *record, seed ^ offset);
 }
@@ -37,69 +32,56 @@ static inline uint64_t join(uint64_t record, uint64_t payload) {
     return (record & 0xffffffff00000000u) | (mixed >> 32) | 1;
 }
 
-void bp_frame_hash_begin(bp_frame_hash *hash, uint64_t seed, uint64_t offset,
-                         const bp_ring_record *record) {
-    hash->record = hash_record(seed, offset, record);
-    hash->payload = 0;
-    hash->gathered = 0;
-    hash->is_whole = record->payload_bytes <= BP_FRAME_HASH_WHOLE;
+/* Lines of a payload that is large. */
+typedef struct line_hash {
+    uint64_t hash;
+    size_t gathered;
+    unsigned char lines[1024];
+} line_hash;
+
+static void hash_lines(line_hash *it) {
+    uint64_t lines = XXH3_64bits(it->lines, it->gathered);
+    it->hash = ((it->hash << 29) | (it->hash >> 35)) * 0x9fb21c651e98df25u + lines;
+    it->gathered = 0;
 }
 
-static void hash_lines(bp_frame_hash *hash) {
-    uint64_t lines = XXH3_64bits(hash->lines, hash->gathered);
-    hash->payload = ((hash->payload << 29) | (hash->payload >> 35)) * 0x9fb21c651e98df25u + lines;
-    hash->gathered = 0;
-}
-
-/* A line cut short by the end of its sector or of the payload, padded with zeros. */
-static void gather_short(bp_frame_hash *hash, const unsigned char *bytes, size_t byte_count) {
-    unsigned char *line = hash->lines + hash->gathered;
-    memset(line, 0, BP_FRAME_LINE);
-    memcpy(line, bytes, byte_count);
-    hash->gathered += BP_FRAME_LINE;
-    if (hash->gathered == sizeof hash->lines) {
-        hash_lines(hash);
+/* A line cut short by the end of its sector or of the payload is padded with zeros. */
+static inline void gather(line_hash *it, const unsigned char *bytes, size_t byte_count) {
+    unsigned char *line = it->lines + it->gathered;
+    if (byte_count < BP_FRAME_LINE) {
+        memset(line, 0, BP_FRAME_LINE);
+        memcpy(line, bytes, byte_count);
+    } else {
+        memcpy(line, bytes, BP_FRAME_LINE);
     }
-}
-
-void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char *bytes,
-                       size_t byte_count) {
-    if (hash->is_whole) {
-        hash->payload = XXH3_64bits(bytes, byte_count);
-        return;
-    }
-    /* Lines end with their sector, so that the hash does not depend on how the payload is cut. */
-    size_t at = BP_FRAME_SECTOR - (size_t)(offset % BP_FRAME_SECTOR);
-    size_t first = at < byte_count ? at : byte_count;
-    gather_short(hash, bytes, first < BP_FRAME_LINE ? first : BP_FRAME_LINE);
-    for (; at + BP_FRAME_LINE <= byte_count; at += BP_FRAME_SECTOR) {
-        memcpy(hash->lines + hash->gathered, bytes + at, BP_FRAME_LINE);
-        hash->gathered += BP_FRAME_LINE;
-        if (hash->gathered == sizeof hash->lines) {
-            hash_lines(hash);
-        }
-    }
-    if (at < byte_count) {
-        gather_short(hash, bytes + at, byte_count - at);
+    it->gathered += BP_FRAME_LINE;
+    if (it->gathered == sizeof it->lines) {
+        hash_lines(it);
     }
 }
 
-uint64_t bp_frame_hash_end(bp_frame_hash *hash) {
-    if (hash->gathered > 0) {
-        hash_lines(hash);
+/* Lines end with their sector, so that each sector has one. */
+static uint64_t hash_large(uint64_t offset, const unsigned char *payload, size_t byte_count) {
+    line_hash it; /* not the lines, which would take as long to clear as to hash */
+    it.hash = it.gathered = 0;
+    size_t sector_end = BP_FRAME_SECTOR - (size_t)(offset % BP_FRAME_SECTOR);
+    gather(&it, payload, sector_end);
+    for (size_t at = sector_end; at < byte_count; at += BP_FRAME_SECTOR) {
+        gather(&it, payload + at, byte_count - at);
     }
-    return join(hash->record, hash->payload);
+    if (it.gathered > 0) {
+        hash_lines(&it);
+    }
+    return it.hash;
 }
 
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
                        const unsigned char *payload) {
-    if (record->payload_bytes <= BP_FRAME_HASH_WHOLE) {
-        return join(hash_record(seed, offset, record), XXH3_64bits(payload, record->payload_bytes));
-    }
-    bp_frame_hash hash;
-    bp_frame_hash_begin(&hash, seed, offset, record);
-    bp_frame_hash_add(&hash, offset + sizeof(bp_frame), payload, record->payload_bytes);
-    return bp_frame_hash_end(&hash);
+    uint64_t byte_count = bp_frame_payload_bytes(record);
+    return join(hash_record(seed, offset, record),
+                byte_count <= BP_FRAME_HASH_WHOLE
+                    ? XXH3_64bits(payload, byte_count)
+                    : hash_large(offset + sizeof(bp_frame), payload, byte_count));
 }
 
 void bp_frame_write(unsigned char *data, uint64_t offset, uint64_t seed,
@@ -116,7 +98,8 @@ void bp_frame_write(unsigned char *data, uint64_t offset, uint64_t seed,
             at += parts[i].iov_len;
         }
     }
-    size_t padding = (size_t)(bp_frame_padded(record->payload_bytes) - record->payload_bytes);
+    uint64_t payload_bytes = bp_frame_payload_bytes(record);
+    size_t padding = (size_t)(bp_frame_padded(payload_bytes) - payload_bytes);
     for (size_t i = 0; i < padding; i++) {
         at[i] = 0;
     }

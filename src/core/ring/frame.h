@@ -1,11 +1,8 @@
 /*
- * The layout of a ring, the same in memory and in a file: one header page, then the data area that
- * frames are written to in turns. Other processes and later versions read it.
+ * The layout of a ring, the same in memory and in a file: one header page, then the data area,
+ * which chunk.h divides. Other processes and later versions read it.
  *
- * A frame is a mark, a bp_ring_record, the payload, and padding to 8. Where it does not fit before
- * the end, a pad (one word) sends the reader back to offset 0, so a frame always begins there. The
- * pad costs at most one record a turn and saves a branch in every copy and checksum. chunk.h has
- * the data area of a ring that is divided.
+ * A frame is a mark, a bp_ring_record, the payload, and padding to 8.
  */
 #ifndef BP_RING_FRAME_H
 #define BP_RING_FRAME_H
@@ -19,7 +16,7 @@
 #include "ring/record.h"
 
 #define BP_FRAME_MAGIC 0x31676e6972707562u /* "bupring1", little endian */
-#define BP_FRAME_VERSION 2u
+#define BP_FRAME_VERSION 3u
 #define BP_FRAME_DATA_START 4096u
 #define BP_FRAME_CAPACITY_MIN 4096u
 #define BP_FRAME_CAPACITY_MAX ((uint64_t)1 << 30)
@@ -28,23 +25,17 @@
 #define BP_RING_ABOUT_MAX_BYTES 256u
 
 /*
- * The header page. Fields written once and fields written by every append are on different cache
- * lines. Positions count bytes since the ring was made; modulo the capacity they are offsets.
+ * The header page. Fields written once and fields written often are on different cache lines.
  */
 typedef struct bp_frame_page {
     uint64_t magic;
     uint32_t version, data_start;
     uint64_t capacity;
-    uint64_t seed;        /* random, so that a payload cannot be forged to look like a frame */
-    uint64_t chunk_bytes; /* of a ring that is divided, else 0 */
-    uint64_t check;       /* hash of the fields above */
+    uint64_t seed; /* random, so that a payload cannot be forged to look like a frame */
+    uint64_t chunk_bytes;
+    uint64_t check; /* hash of the fields above */
     /* Of the process that writes; 0: none. Once a second. */
     _Atomic uint64_t alive_ns, alive_offset_ns; /* monotonic time; wall time = that + offset */
-    /* The rest has cache lines of its own. Written under the ring's lock in this order; read
-     * without it. A divided ring has only the last two. */
-    _Atomic uint64_t tail;     /* position of the oldest record */
-    _Atomic uint64_t head;     /* position of the next record */
-    _Atomic uint64_t sequence; /* of the newest record; never ahead of head */
     _Atomic uint64_t refused_count;
     _Atomic uint64_t begun_count; /* chunks that were taken from the pool */
     /* Set by bp_ring_publish: whose ring this is. */
@@ -56,12 +47,33 @@ typedef struct bp_frame_page {
 /*
  * The mark is 0 until the frame is complete. Its upper half is a hash of seed, offset and record,
  * so that a scan of damaged bytes recognises a frame cheaply; its lower half is a hash of the
- * payload, with the lowest bit set. The mark of a pad has that bit clear.
+ * payload, with the lowest bit set.
  */
 typedef struct bp_frame {
     _Atomic uint64_t mark;
     bp_ring_record record;
 } bp_frame;
+
+/*
+ * A record that does not fit into what is left of a chunk is divided. Each of its pieces is a frame
+ * with these bits in `payload_bytes` and a bp_frame_link before its bytes. All but the last end
+ * with their chunk, and are no records: what makes a record of them is the last one.
+ */
+#define BP_FRAME_PIECE 0x80000000u
+#define BP_FRAME_GOES_ON 0x40000000u /* not the last one */
+
+/* Where the piece before is, and how many bytes there are in all before this one; 0: it is the
+ * first. */
+typedef struct bp_frame_link {
+    uint32_t turn;
+    uint16_t chunk;
+    uint16_t word; /* of the piece in its chunk, in units of 8 bytes */
+    uint64_t before_bytes;
+} bp_frame_link;
+
+static inline uint64_t bp_frame_payload_bytes(const bp_ring_record *record) {
+    return record->payload_bytes & ~(BP_FRAME_PIECE | BP_FRAME_GOES_ON);
+}
 
 static inline uint64_t bp_frame_padded(uint64_t payload_bytes) {
     return (payload_bytes + 7) & ~(uint64_t)7;
@@ -69,10 +81,6 @@ static inline uint64_t bp_frame_padded(uint64_t payload_bytes) {
 
 static inline uint64_t bp_frame_bytes(uint64_t payload_bytes) {
     return sizeof(bp_frame) + bp_frame_padded(payload_bytes);
-}
-
-static inline bool bp_frame_is_pad(uint64_t mark) {
-    return mark != 0 && (mark & 1) == 0;
 }
 
 /*
@@ -91,11 +99,9 @@ uint64_t bp_frame_new_seed(void);
 uint64_t bp_frame_page_check(const bp_frame_page *page);
 /* Never 0. */
 uint64_t bp_frame_owner_check(const bp_frame_page *page, const char *session_id);
-uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
 
 /*
- * Computes a mark. The payload comes in one piece, or in pieces of which all but the first begin at
- * a multiple of BP_FRAME_SECTOR in the ring.
+ * Computes the mark of a frame at this offset of the data area.
  *
  * Of a payload over BP_FRAME_HASH_WHOLE bytes only the first BP_FRAME_LINE bytes of each sector are
  * hashed: 54 ns for 16 KiB, and 850 ns for all of it, where the copy takes 300 ns. The checksum is
@@ -106,23 +112,7 @@ uint64_t bp_frame_pad_mark(uint64_t seed, uint64_t offset);
 #define BP_FRAME_SECTOR 512u
 #define BP_FRAME_LINE 16u
 #define BP_FRAME_HASH_WHOLE 256u
-#define BP_FRAME_LINES 64u
 
-typedef struct bp_frame_hash {
-    uint64_t record;
-    uint64_t payload;
-    size_t gathered;
-    bool is_whole;
-    unsigned char lines[BP_FRAME_LINES * BP_FRAME_LINE];
-} bp_frame_hash;
-
-void bp_frame_hash_begin(bp_frame_hash *hash, uint64_t seed, uint64_t offset,
-                         const bp_ring_record *record);
-void bp_frame_hash_add(bp_frame_hash *hash, uint64_t offset, const unsigned char *bytes,
-                       size_t byte_count);
-uint64_t bp_frame_hash_end(bp_frame_hash *hash);
-
-/* The same for a payload in one piece. */
 uint64_t bp_frame_mark(uint64_t seed, uint64_t offset, const bp_ring_record *record,
                        const unsigned char *payload);
 

@@ -13,29 +13,32 @@
 
 /* A record as a reader gets it: this header, then `payload_bytes` bytes, then padding to 8. */
 typedef struct bp_ring_record {
-    uint64_t sequence;     /* from 1, without gaps, in the order of commits; see bp_ring_divide */
-    uint64_t monotonic_ns; /* when it was appended */
+    uint64_t sequence;     /* from 1, in the order of stamps; the overwritten ones come first */
+    uint64_t monotonic_ns; /* its stamp: when it was appended */
     uint32_t payload_bytes;
     uint32_t tag; /* the writer's own; a ring ignores it */
 } bp_ring_record;
 
-/*
- * Counters of one writer, updated under its ring's lock and read without one. Atomic additions
- * would cost each append about 6 ns.
- */
+/* What was appended with the number of a tally. */
 typedef struct bp_ring_tally {
-    _Atomic uint64_t record_count;
-    _Atomic uint64_t amount;  /* the sum of the entries' amounts */
-    _Atomic uint64_t last_ns; /* the newest stamp; 0: none */
+    uint64_t record_count;
+    uint64_t amount;  /* the sum of the entries' amounts */
+    uint64_t last_ns; /* the newest stamp; 0: none */
 } bp_ring_tally;
+
+/* No payload is larger: a traffic message has up to 16 MiB. */
+#define BP_RING_PAYLOAD_MAX (((uint64_t)16 << 20) + 4096)
+
+#define BP_RING_TALLY_COUNT 2u
+#define BP_RING_PART_COUNT_MAX 4u
 
 /* One append. Fields may be zero. */
 typedef struct bp_ring_entry {
     uint64_t monotonic_ns; /* the stamp, when the caller has just read the clock; 0: now */
     uint32_t tag;
     const struct iovec *parts; /* the payload */
-    size_t part_count;
-    bp_ring_tally *tally; /* updated when the record is accepted; NULL for none */
+    size_t part_count;         /* up to BP_RING_PART_COUNT_MAX */
+    uint32_t tally;            /* that counts the record when it is accepted, from 1; 0: none */
     uint64_t amount;
 } bp_ring_entry;
 

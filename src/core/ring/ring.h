@@ -1,9 +1,10 @@
 /*
- * A ring of records with a fixed size in bytes: the newest that fit, oldest overwritten first.
+ * A ring of records with a fixed size in bytes: the newest that fit, oldest overwritten first, some
+ * at a time (chunk.h).
  *
  * It is anonymous memory, or a mapped file that outlives its writer: after `kill -9` at any instant
  * the file has every record whose append had returned, and no torn one. Each record carries its
- * length, sequence, time, a checksum, and a commit mark that is written last.
+ * length, number, time and a checksum; it is there once its chunk counts it.
  *
  * Any number of threads append. A reader copies records in pieces without a lock and never delays a
  * writer, so a snapshot (all records up to an instant) needs nothing to be stopped or marked.
@@ -44,16 +45,11 @@ bugpack_status bp_ring_new_mapped(int fd, size_t capacity_bytes, bp_ring **ret_r
                                   bugpack_error *error);
 
 /*
- * Divides a ring before its first append, so that threads that append at once do not wait for each
- * other. A ring under 256 KiB stays as it is. Then
- * - readers see records in the order of their stamps, and number them in that order, the
- *   overwritten ones first. What an append returns is no such number;
- * - a record takes at most a chunk, 16 to 64 KiB by the size of the ring;
- * - the oldest chunk is overwritten; skipped are a lane's two newest while others logged into
- *   them within a second (chunk.h);
- * - there are no tallies, no bp_ring_seal and no bp_ring_has_evicted.
+ * Before the first append: threads that append at once do not wait for each other, as they do
+ * otherwise. Then the oldest records are not overwritten strictly in their order, nor what others
+ * logged within a second (chunk.h). NO_MEMORY.
  */
-bugpack_status bp_ring_divide(bp_ring *ring, bugpack_error *error);
+bugpack_status bp_ring_share(bp_ring *ring, bugpack_error *error);
 
 /* All of an empty regular file, allocated and mapped, shared; a forked child does not have it. For
  * what is in a file of the session and is no ring, too. IO, INVALID, NO_MEMORY. */
@@ -111,29 +107,37 @@ void bp_ring_free(bp_ring *ring);
 
 /*
  * Appends one record. A record over bp_ring_payload_max is refused and counted; so is everything
- * after bp_ring_close. Returns the sequence number, or 0. Any thread.
+ * after bp_ring_close. Returns its stamp, or 0. Any thread.
  */
 uint64_t bp_ring_append_entry(bp_ring *ring, const bp_ring_entry *entry);
 
 /* The same for a tag and parts alone. */
 uint64_t bp_ring_append(bp_ring *ring, uint32_t tag, const struct iovec *parts, size_t part_count);
 
-/* The largest payload that is not refused: a quarter of the ring, or a chunk. Any thread. */
+/* The largest payload that is not refused: a quarter of the ring, or BP_RING_PAYLOAD_MAX. Any
+ * thread. */
 size_t bp_ring_payload_max(const bp_ring *ring);
+
+/* While all frames have no more bytes than this in sum, nothing is overwritten in a ring that is
+ * not shared. Any thread. */
+uint64_t bp_ring_room(const bp_ring *ring);
+
+/* What was appended with the number of a tally. Also when the ring is closed. Any thread. */
+bp_ring_tally bp_ring_read_tally(const bp_ring *ring, uint32_t tally);
 
 /*
  * Gives `sink` every record stamped up to `until_ns`, oldest first, each a bp_ring_record with
  * payload and padding, in pieces of whole records. Takes no lock. Memory: 64 KiB, or one record
- * when that is larger; of a divided ring, one chunk for each lane that was in use. `sink` must not
- * close the ring; its failure is returned. Any thread.
+ * when that is larger, and one chunk for each lane that was in use. `sink` must not close the ring;
+ * its failure is returned. Any thread.
  */
 bugpack_status bp_ring_copy(bp_ring *ring, uint64_t until_ns, bp_sink *sink, void *context,
                             bp_ring_view *ret_view, bugpack_error *error);
 
 /* The position of somebody who follows a ring. All zero: nothing read yet. */
 typedef struct bp_ring_follower {
-    uint64_t position, sequence; /* the latter is of the last record, or an older one */
-    uint64_t *seen_counts;       /* of each chunk of a divided ring */
+    uint64_t sequence;     /* of the last record, or an older one */
+    uint64_t *seen_counts; /* of each chunk */
 } bp_ring_follower;
 
 void bp_ring_follower_release(bp_ring_follower *follower);
@@ -151,9 +155,9 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
 /*
  * As bp_ring_copy of all records, but from the file of a ring whose writer has ended, by pread:
  * truncation, damage or forgery costs the damaged records, never a signal and never more than 6 MiB
- * of memory. What the device cannot read (EIO, at the second try too) is damage. CORRUPT when the
- * file is not a ring; every other failure may pass: NO_MEMORY, IO when the file cannot be read, and
- * that of `sink`.
+ * of memory beside one record. What the device cannot read (EIO, at the second try too) is damage.
+ * CORRUPT when the file is not a ring; every other failure may pass: NO_MEMORY, IO when the file
+ * cannot be read, and that of `sink`.
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);

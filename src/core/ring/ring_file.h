@@ -20,17 +20,14 @@ int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_c
  * read. */
 bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error);
 
-/* True if head and tail do not contradict each other. */
-bool bp_ring_file_has_extent(const bp_frame_page *page);
-
 /* CORRUPT when the file is no ring, or was published as another one; IO when it cannot be read. */
 bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_kind kind,
                                         uint32_t number, bugpack_error *error);
 
 /*
  * Copies a ring that is being written into the empty file `to_fd`, for bp_ring_recover: the records
- * that were there when the copy began, and still were when it ended. CORRUPT when that is none, or
- * when the file is no ring; IO, NO_MEMORY, CANCELLED, TIMEOUT.
+ * that were there when the copy began, and still were when it ended. CORRUPT when the file is no
+ * ring; IO, NO_MEMORY, CANCELLED, TIMEOUT.
  */
 bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token,
                                  bugpack_error *error);

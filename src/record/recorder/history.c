@@ -84,11 +84,11 @@ static void count_own(bp_history *history, const bp_task_snapshot *before,
 
 size_t bp_history_ring_bytes(size_t sample_count) {
     const size_t record_bytes = sizeof(bp_history_record) + 2 * BP_RING_FRAME_BYTES;
-    const size_t most = ((size_t)1 << 30) / record_bytes - 1;
+    const size_t most = ((size_t)1 << 30) / record_bytes * 9 / 10 - 16;
     const size_t least = 8; /* a ring refuses a record over a quarter of it */
     size_t count = sample_count < least ? least : sample_count > most ? most : sample_count;
-    /* One more for the gap at the end of the ring. */
-    return (count + 1) * record_bytes;
+    /* More for the chunk that is overwritten next, and for what is empty at the end of each. */
+    return (count + count / 10 + 16) * record_bytes;
 }
 
 static void drop(bp_history *history, size_t at) {

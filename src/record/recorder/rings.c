@@ -191,8 +191,10 @@ bugpack_status bp_rings_make(bp_rings *rings, const bp_ring_label *label, size_t
     bp_session_ring_name(label->kind, label->number, name);
     bp_ring *ring = rings->dir != NULL ? make_in_file(rings, name, capacity_bytes) : NULL;
     bugpack_status status = ring == NULL ? bp_ring_new(capacity_bytes, &ring, error) : BUGPACK_OK;
-    if (status == BUGPACK_OK && label->kind == BP_RING_KIND_LOG) { /* of all threads of the host */
-        status = bp_ring_divide(ring, error);
+    /* Any thread of the host appends to these, again and again. The others need their order. */
+    bool is_shared = label->kind == BP_RING_KIND_LOG || label->kind == BP_RING_KIND_TRAFFIC;
+    if (status == BUGPACK_OK && is_shared) {
+        status = bp_ring_share(ring, error);
         if (status != BUGPACK_OK) {
             bp_rings_drop(rings, ring);
         }

@@ -29,7 +29,8 @@ typedef struct channel_filter {
     void *context;
 } channel_filter;
 
-/* Everything that a message changes is on cache lines of its own. Takes no lock but the rings'. */
+/* Everything that a message changes is on cache lines of its own. Takes no lock but the rings'. The
+ * ring of messages counts them and their bytes, with a tally for each direction. */
 struct bp_traffic {
     bp_ring *ring, *pins;
     size_t kept_max;        /* bytes of one message: by limit, snap_bytes and ring */
@@ -42,8 +43,7 @@ struct bp_traffic {
     /* How much may still be pinned: bytes of messages in the upper half, bytes of `pins` in the
      * lower. 0 once the opening is over. */
     _Alignas(CACHE_LINE) _Atomic uint64_t pin_left;
-    _Alignas(CACHE_LINE) bp_ring_tally tallies[2]; /* by direction; amounts are bytes */
-    _Atomic uint64_t cut_count;
+    _Alignas(CACHE_LINE) _Atomic uint64_t cut_count;
 };
 
 void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,
@@ -78,9 +78,11 @@ bool bp_traffic_identity_is_whole(const bp_traffic_identity *identity, uint32_t 
 size_t bp_traffic_pins_ring_bytes(uint64_t pin_bytes) {
     const size_t overhead_bytes = BP_RING_FRAME_BYTES + sizeof(uint64_t) +
                                   sizeof(bp_traffic_header) + BP_TRAFFIC_NAME_MAX_BYTES;
-    /* A ring refuses a record over a quarter of it; the other three quarters hold small ones. */
+    /* A ring refuses a record over a quarter of it; the other three quarters hold small ones, with
+     * an eighth for what is empty in chunks, and a sixteenth for their heads. */
     size_t one_message = 4 * (pin_bytes + overhead_bytes + 8);
     size_t many_messages = pin_bytes + 256 * overhead_bytes;
+    many_messages += many_messages / 4;
     return one_message > many_messages ? one_message : many_messages;
 }
 
@@ -139,7 +141,7 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
         return status;
     }
     if (pins != NULL) {
-        uint64_t room = 4 * (uint64_t)(bp_ring_payload_max(pins) + BP_RING_FRAME_BYTES);
+        uint64_t room = bp_ring_room(pins);
         traffic->pin_kept_max = kept_max_of(pins, sizeof(uint64_t));
         atomic_init(&traffic->pin_left,
                     options->pin_bytes > 0 ? options->pin_bytes << 32 | room : 0);
@@ -235,9 +237,9 @@ static bool claim_pin(bp_traffic *traffic, size_t name_bytes, size_t kept, size_
 
 static void record(bp_traffic *traffic, const bp_traffic_header *header, const char *name,
                    const void *bytes, size_t kept) {
-    uint64_t sequence = 0;
+    uint64_t stamp_ns = 0;
     /* iovec has no const form; the ring only reads. The first part is for pinned records only. */
-    struct iovec parts[] = {{.iov_base = &sequence, .iov_len = sizeof sequence},
+    struct iovec parts[] = {{.iov_base = &stamp_ns, .iov_len = sizeof stamp_ns},
                             {.iov_base = (void *)(uintptr_t)header, .iov_len = sizeof *header},
                             {.iov_base = (void *)(uintptr_t)name, .iov_len = header->name_bytes},
                             {.iov_base = (void *)(uintptr_t)bytes, .iov_len = kept}};
@@ -245,10 +247,10 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
                            .tag = BP_TRAFFIC_TAG_MESSAGE,
                            .parts = parts + 1,
                            .part_count = 3,
-                           .tally = &traffic->tallies[header->direction],
+                           .tally = 1u + header->direction,
                            .amount = header->original_bytes};
-    sequence = bp_ring_append_entry(traffic->ring, &entry);
-    if (sequence == 0) {
+    stamp_ns = bp_ring_append_entry(traffic->ring, &entry);
+    if (stamp_ns == 0) {
         return; /* closed */
     }
     if (kept < header->original_bytes) {
@@ -258,10 +260,8 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
         bp_traffic_header pinned = *header;
         pinned.cuts |= parts[3].iov_len < kept ? 1u << BP_TRAFFIC_CUT_PIN : 0;
         parts[1].iov_base = &pinned;
-        entry = (bp_ring_entry){.monotonic_ns = entry.monotonic_ns,
-                                .tag = BP_TRAFFIC_TAG_PIN,
-                                .parts = parts,
-                                .part_count = 4};
+        entry = (bp_ring_entry){
+            .monotonic_ns = stamp_ns, .tag = BP_TRAFFIC_TAG_PIN, .parts = parts, .part_count = 4};
         (void)bp_ring_append_entry(traffic->pins, &entry);
     }
 }
@@ -330,10 +330,10 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) {
     bp_traffic_totals totals;
     for (unsigned i = 0; i < 2; i++) {
-        const bp_ring_tally *tally = &traffic->tallies[i];
-        totals.message_count[i] = atomic_load_explicit(&tally->record_count, memory_order_relaxed);
-        totals.byte_count[i] = atomic_load_explicit(&tally->amount, memory_order_relaxed);
-        totals.last_ns[i] = atomic_load_explicit(&tally->last_ns, memory_order_relaxed);
+        const bp_ring_tally tally = bp_ring_read_tally(traffic->ring, 1 + i);
+        totals.message_count[i] = tally.record_count;
+        totals.byte_count[i] = tally.amount;
+        totals.last_ns[i] = tally.last_ns;
     }
     totals.cut_count = atomic_load_explicit(&traffic->cut_count, memory_order_relaxed);
     *ret_totals = totals;

@@ -164,8 +164,8 @@ bugpack_status bp_traffic_print_index(bp_temp_file *records, const bp_traffic_sn
 
 /*
  * The tags. The payload of a message is a bp_traffic_header, the type's name and the bytes that
- * were kept. A pinned message begins with eight bytes more: its sequence number in the other ring,
- * which identifies messages that are in both.
+ * were kept. A pinned message begins with eight bytes more: its stamp in the other ring, by which
+ * those are found that are in both.
  */
 #define BP_TRAFFIC_TAG_MESSAGE 1u
 #define BP_TRAFFIC_TAG_PIN 2u

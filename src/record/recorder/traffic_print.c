@@ -14,8 +14,8 @@ static const size_t line_max_bytes = 64 * 1024;
 
 /* A message in a temporary file. */
 typedef struct traffic_record {
-    uint64_t sequence; /* in the ring of messages, also for a pinned one */
-    uint64_t monotonic_ns;
+    uint64_t sequence;       /* in the ring of messages, also for a pinned one */
+    uint64_t monotonic_ns;   /* its stamp there */
     uint64_t original_bytes; /* at least byte_count */
     unsigned direction;
     uint32_t type;
@@ -72,13 +72,13 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
     bp_traffic_header header;
     bool is_pin = record->tag == BP_TRAFFIC_TAG_PIN;
     size_t prefix_bytes = is_pin ? sizeof(uint64_t) : 0;
-    uint64_t sequence = record->sequence;
+    uint64_t stamp_ns = record->monotonic_ns;
     if ((!is_pin && record->tag != BP_TRAFFIC_TAG_MESSAGE) ||
         record->payload_bytes < prefix_bytes + sizeof header) {
         return false;
     }
     if (is_pin) {
-        memcpy(&sequence, payload, sizeof sequence);
+        memcpy(&stamp_ns, payload, sizeof stamp_ns);
     }
     memcpy(&header, payload + prefix_bytes, sizeof header);
     size_t before_bytes = prefix_bytes + sizeof header + header.name_bytes;
@@ -88,8 +88,8 @@ static bool parse(const bp_ring_record *record, const unsigned char *payload, ui
     }
     uint64_t byte_count = record->payload_bytes - before_bytes;
     *ret_record = (traffic_record){
-        .sequence = sequence,
-        .monotonic_ns = record->monotonic_ns,
+        .sequence = record->sequence,
+        .monotonic_ns = stamp_ns,
         .original_bytes = header.original_bytes > byte_count ? header.original_bytes : byte_count,
         .direction = header.direction,
         .type = header.type,
@@ -133,7 +133,7 @@ static bool next_record(traffic_window *window, bp_traffic_part *left, traffic_r
 
 /* A pinned message, and the offset of its record. */
 typedef struct traffic_pin {
-    uint64_t sequence, offset;
+    uint64_t stamp_ns, offset;
 } traffic_pin;
 
 /* Around a segment, so that a secret that is divided between two of them is found. */
@@ -157,18 +157,19 @@ typedef struct traffic_lane {
      * few were open at one time. */
     traffic_window *window;
     traffic_side *sides; /* by direction, as long as the window; NULL: secrets stay */
-    traffic_pin *pins;   /* ascending by sequence */
+    traffic_pin *pins;   /* ascending by stamp */
     size_t pin_count, next_pin;
     bp_traffic_part messages_left;
     traffic_record message; /* the next one of the ring */
     traffic_record current; /* the next one of this lane */
+    bool has_pin;           /* `message` is among the pins as well, before next_pin */
     bool has_message, has_current, is_pinned;
     uint64_t current_wall_ns;
-    uint64_t expected_sequence; /* of the next message, if none is missing */
+    uint64_t printed_count, last_sequence; /* the latter is of the newest from the ring */
 } traffic_lane;
 
 static int compare_pins(const void *left, const void *right) {
-    uint64_t a = ((const traffic_pin *)left)->sequence, b = ((const traffic_pin *)right)->sequence;
+    uint64_t a = ((const traffic_pin *)left)->stamp_ns, b = ((const traffic_pin *)right)->stamp_ns;
     return a < b ? -1 : a > b;
 }
 
@@ -185,7 +186,7 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
         if (!bp_array_reserve(&at->pins, at->pin_count, &capacity)) {
             return bp_fail_memory(error, "write the traffic");
         }
-        at->pins[at->pin_count++] = (traffic_pin){.sequence = record.sequence, .offset = begin};
+        at->pins[at->pin_count++] = (traffic_pin){.stamp_ns = record.monotonic_ns, .offset = begin};
         begin = left.from;
     }
     if (at->pin_count > 1) {
@@ -196,21 +197,24 @@ static bugpack_status index_pins(traffic_lane *at, bugpack_error *error) {
 
 static void read_message(traffic_lane *at) {
     at->has_message = next_record(at->window, &at->messages_left, &at->message);
+    at->has_pin = false;
 }
 
-/* Reads the next pinned message, if it is older than the ring's next one. */
+/* Reads the next pinned message, if it is older than the ring's next one. Of two messages with one
+ * stamp, one may be in the ring. */
 static bool read_pin(traffic_lane *at) {
     while (at->next_pin < at->pin_count) {
         const traffic_pin *next = &at->pins[at->next_pin];
-        if (at->has_message && next->sequence > at->message.sequence) {
+        bool is_same = at->has_message && next->stamp_ns == at->message.monotonic_ns;
+        if (at->has_message &&
+            (next->stamp_ns > at->message.monotonic_ns || (is_same && at->has_pin))) {
             return false;
         }
         at->next_pin++;
-        if (at->has_message && next->sequence == at->message.sequence) {
-            continue;
-        }
+        at->has_pin = at->has_pin || is_same;
         bp_traffic_part left = {next->offset, at->snapshot->pins.to};
-        if (next_record(at->window, &left, &at->current)) {
+        if (!is_same && next_record(at->window, &left, &at->current)) {
+            at->current.sequence = at->next_pin; /* pinned were the first */
             return true;
         }
     }
@@ -241,7 +245,6 @@ static bugpack_status lane_open(traffic_lane *at, const bp_traffic_snapshot *sna
     const bp_traffic_identity *identity = &snapshot->identity;
     at->snapshot = snapshot;
     at->messages_left = snapshot->messages;
-    at->expected_sequence = 1;
     at->stream = (bp_pcap_stream){.host_is_server = identity->host_is_server != 0,
                                   .host_port = identity->host_port,
                                   .peer_port = identity->peer_port,
@@ -389,10 +392,8 @@ static const void *fetch(void *context, uint64_t offset, size_t byte_count) {
 
 static void count(bp_traffic_extent *extent, traffic_lane *at) {
     const traffic_record *current = &at->current;
-    if (current->sequence >= at->expected_sequence) {
-        extent->missing_count += current->sequence - at->expected_sequence;
-        at->expected_sequence = current->sequence + 1;
-    }
+    at->printed_count++;
+    at->last_sequence = at->is_pinned ? at->last_sequence : current->sequence;
     extent->message_count++;
     extent->pinned_count += at->is_pinned;
     extent->cut_count += current->byte_count < current->original_bytes;
@@ -471,6 +472,9 @@ static bugpack_status print_first(printer *print) {
     lane_advance(at);
     print->system_errno = print->system_errno == 0 ? at->window->system_errno : print->system_errno;
     if (!at->has_current) {
+        if (at->last_sequence > at->printed_count) {
+            print->extent.missing_count += at->last_sequence - at->printed_count;
+        }
         lane_release(at);
         print->queue[0] = print->queue[--print->queue_count];
     }
