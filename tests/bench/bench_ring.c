@@ -73,7 +73,7 @@ static bp_ring *new_ring(void) {
     return ring;
 }
 
-static bp_ring *new_divided_ring(void) {
+static bp_ring *new_shared_ring(void) {
     bp_ring *ring = new_ring();
     CHECK(bp_ring_share(ring, NULL) == BUGPACK_OK);
     return ring;
@@ -99,8 +99,8 @@ static void bench_appends(const char *directory) {
     bp_ring *ring = new_ring();
     print_appends("bugpack, in memory", append_ours, ring);
     bp_ring_free(ring);
-    ring = new_divided_ring();
-    print_appends("bugpack, divided, in memory", append_ours, ring);
+    ring = new_shared_ring();
+    print_appends("bugpack, shared, in memory", append_ours, ring);
     bp_ring_free(ring);
     ring = new_mapped_ring(directory);
     print_appends("bugpack, in a mapped file", append_ours, ring);
@@ -117,13 +117,13 @@ static void bench_appends(const char *directory) {
 /* --- many threads on one ring -------------------------------------------------------------- */
 
 static void bench_threads(void) {
-    bp_ring *divided = new_divided_ring(), *plain = new_ring();
+    bp_ring *shared = new_shared_ring(), *plain = new_ring();
     list_ring list;
     init_list(&list);
-    print_threads("bugpack, divided, as the log", append_ours, divided);
-    print_threads("bugpack, behind one lock, as traffic", append_ours, plain);
+    print_threads("bugpack, shared, as log and traffic", append_ours, shared);
+    print_threads("bugpack, with one lane, as notifications", append_ours, plain);
     print_threads("mutex and malloc", append_to_list, &list);
-    bp_ring_free(divided);
+    bp_ring_free(shared);
     bp_ring_free(plain);
 }
 
@@ -219,15 +219,15 @@ static void print_held(const char *what, append_fn *append, void *ring) {
 }
 
 static void bench_held(void) {
-    bp_ring *divided = new_divided_ring(), *plain = new_ring();
+    bp_ring *shared = new_shared_ring(), *plain = new_ring();
     const struct sigaction action = {.sa_handler = hold_place};
     list_ring list;
     init_list(&list);
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-    print_held("bugpack, divided, as the log", append_ours, divided);
-    print_held("bugpack, behind one lock, as traffic", append_ours, plain);
+    print_held("bugpack, shared, as log and traffic", append_ours, shared);
+    print_held("bugpack, with one lane, as notifications", append_ours, plain);
     print_held("mutex and malloc", append_to_list, &list);
-    bp_ring_free(divided);
+    bp_ring_free(shared);
     bp_ring_free(plain);
 }
 
