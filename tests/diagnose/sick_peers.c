@@ -117,6 +117,24 @@ static void peer_idle(void) {
     read_for_ever();
 }
 
+static void end_at_once(void) {
+    _exit(0);
+}
+
+/* The other end was not closed: there is no end of file. Its child, which wrote, has ended. */
+static void own_pipe_open(void) {
+    check(pipe(ends));
+    check(waitpid(start_child(end_at_once), NULL, 0) > 0 ? 0 : -1);
+    read_for_ever();
+}
+
+/* Healthy: its child has that end, too, and will write. */
+static void own_pipe_shared(void) {
+    check(pipe(ends));
+    (void)start_child(wait_for_ever);
+    read_for_ever();
+}
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 /* A server that the process connects to: it answers so often, and then it keeps its listener. */
@@ -528,6 +546,8 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"client-stopped", client_stopped},
                                    {"source-stopped", source_stopped},
                                    {"peer-idle", peer_idle},
+                                   {"own-pipe-open", own_pipe_open},
+                                   {"own-pipe-shared", own_pipe_shared},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
                                    {"question-not-answered-ipv6", question_not_answered_ipv6},

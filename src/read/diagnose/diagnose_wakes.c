@@ -5,12 +5,30 @@
 #include "base/array.h"
 #include "diagnose/evidence.h"
 
-/* True if it waits on a futex that only a thread of its own process can wake, without a limit of
- * time: the fourth argument is null (futex(2)). */
-static bool waits_for_own_threads(const bp_thread *thread) {
+/* The pipe that a thread reads and only its own process can write to; NULL for none. That nobody
+ * else has it is known where all processes were looked at. */
+static const bp_json_tree *find_own_pipe(const bp_evidence *evidence, const bp_thread *thread) {
+    const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+    const bp_json_tree *search = bp_json_tree_object(evidence->waits, "other_ends");
+    const bp_json_tree *ends = bp_json_tree_rows(wait, "other_end");
+    uint64_t pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
+    bool is_own = strcmp(bp_json_tree_text_or(wait, "kind", ""), "pipe") == 0 && ends != NULL &&
+                  strncmp(thread->syscall, "read", strlen("read")) == 0 &&
+                  bp_json_tree_is_true(search, "complete") &&
+                  !bp_json_tree_is_true(wait, "other_end_has_more");
+    BP_JSON_EACH (end, ends) {
+        is_own = is_own && bp_json_tree_uint_or(end, "pid", 0) == pid;
+    }
+    return is_own ? wait : NULL;
+}
+
+/* True if it waits, without a limit of time, for what only a thread of its own process can do: to
+ * wake a futex, whose fourth argument is null (futex(2)), or to write to a pipe. */
+static bool waits_for_own_threads(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
-    return bp_json_tree_is_true(call, "own_futex") &&
-           strcmp(bp_thread_call_argument(thread, 3), "0x0") == 0;
+    bool is_futex = bp_json_tree_is_true(call, "own_futex") &&
+                    strcmp(bp_thread_call_argument(thread, 3), "0x0") == 0;
+    return is_futex || find_own_pipe(evidence, thread) != NULL;
 }
 
 /*
@@ -70,13 +88,15 @@ static size_t group_threads(const bp_evidence *evidence, thread_group groups[gro
 
 /*
  * Every thread waits for another of the same process, and none for anything from outside or for a
- * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short. A server that is
- * idle has a thread that reads, polls or accepts. What has a reason of its own, a deadlock or an
- * owner that has ended, is said by that. One of bugpack's threads may wake those that wait for it.
+ * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short, the end of a
+ * pipe that the process itself holds open. A server that is idle has a thread that reads, polls or
+ * accepts. What has a reason of its own, a deadlock or an owner that has ended, is said by that.
+ * One of bugpack's threads may wake those that wait for it.
  */
 void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
     bool is_of_python = bp_evidence_is_of_python(evidence);
+    const bp_json_tree *pipe = NULL;
     uint64_t count = 0, ungrouped_count;
     if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
         bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
@@ -89,10 +109,11 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         if (bp_thread_has_ended(thread)) {
             continue;
         }
-        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(thread) ||
+        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(evidence, thread) ||
             !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
             return;
         }
+        pipe = pipe == NULL ? find_own_pipe(evidence, thread) : pipe;
         count++;
     }
     /* One thread of Python may wait for Ctrl-C. */
@@ -101,7 +122,7 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     }
     thread_group groups[group_max];
     size_t group_count = group_threads(evidence, groups, &ungrouped_count);
-    bp_argument arguments[4 * group_max + 5] = {BP_COUNT(count)};
+    bp_argument arguments[4 * group_max + 7] = {BP_COUNT(count)};
     size_t at = 1;
     for (size_t i = 0; i < group_max; i++) {
         bool is_there = i < group_count;
@@ -113,6 +134,8 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         arguments[at++] = BP_COUNT(is_there ? group->other_count : 0);
     }
     arguments[at++] = BP_COUNT(ungrouped_count);
+    arguments[at++] = BP_TEXT(pipe != NULL ? "pipe " : "");
+    arguments[at++] = BP_COUNT(bp_json_tree_uint_or(pipe, "fd", 0));
     bool lacks_python =
         is_of_python && bp_json_tree_rows(groups[0].first->stack, "python_frames") == NULL;
     arguments[at++] = BP_TEXT(lacks_python ? "py-spy dump --pid" : "");
@@ -123,7 +146,9 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         evidence, evidence->running, "threads.json",
         "nobody can wake this process: its {} thread{|s} wait{s|} for "
         "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
-            GROUP GROUP "{[; and {} more]}{[; {} {} shows the functions of Python]}",
+            GROUP GROUP
+        "{[; and {} more]}{[; nobody else can write to {}{}, whose other end it has "
+        "not closed]}{[; {} {} shows the functions of Python]}",
         arguments);
 #undef GROUP
 }
