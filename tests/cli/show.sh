@@ -237,14 +237,23 @@ def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", 
             {"tid": 2, "name": "o", "cpu_percent": 1, "cpu_ms": 20, "voluntary_switches": other_switches}]}}
 
 
-def wakes(name, finding, call, *arguments, policy="other", object="/lib/libc.so.6", others=99, count=1, **members):
+def wakes(name, finding, call, *arguments, policy="other", handlers=[], object="/lib/libc.so.6", others=99, count=1, **members):
     yield name, finding, {
         "metadata.json": {}, "process.json": {"loaded_objects": [{"path": object}]},
-        "threads.json": {"threads": [{"tid": i, "state": "sleeping", "scheduling": {"policy": policy},
+        "threads.json": {"signal_handlers": handlers, "threads": [{"tid": i, "state": "sleeping", "scheduling": {"policy": policy},
                                       "syscall": {"name": call, "arguments": arguments}} for i in range(1, count + 1)]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 5}, "threads": [
             *({"tid": i, "name": "w", "cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 1000, **members} for i in range(1, count + 1)),
             {"tid": 9, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
+
+
+def own_pipe(name, finding, pid=7, complete=True, handlers=[], **members):
+    wait = {"kind": "pipe", "fd": 3, "other_end": [{"pid": 7, "name": "p"}, {"pid": pid, "name": "p"}], **members}
+    yield name, finding, {
+        "metadata.json": {}, "threads.json": {"pid": 7, "signal_handlers": handlers, "other_ends": {"complete": complete},
+            "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": "read"}, "waits_for": wait}]},
+        "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
+            {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
 
 def pair(name, finding, kind="pipe", executable="/usr/bin/python3.11", third=0, **members):
@@ -332,6 +341,13 @@ rows = [
     *wakes("blocks-2", "", "poll", "0x7f", "0x1", "0xffffffff"),
     *wakes("timed", "idle-wakeups", "futex", "0x7f", "0x189", "0x0", "0x7f", others=100),
     *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
+    *wakes("alarmed", "idle-wakeups", "pause", handlers=["SIGTERM", "SIGALRM"]),
+    *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
+    *own_pipe("own-pipe", "nobody-can-wake"),
+    *own_pipe("pipe-of-two", "", pid=8),
+    *own_pipe("pipe-of-some", "", complete=False),
+    *own_pipe("pipe-of-more", "", other_end_has_more=True),
+    *own_pipe("pipe-handled", "", handlers=["SIGTERM"]),
     *wakes("for-ever", "", "futex", "0x7f", "0x189", "0x0", "0x0"),
     *pair("pair", "spin"),
     *pair("pair-serves", "", kind="socket"),

@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +220,36 @@ static void poll_for_work(void) {
     }
 }
 
+static void on_alarm(int number) {
+    (void)number;
+}
+
+/* A timer of which each tick runs a handler. */
+static void alarm_often(void) {
+    const struct itimerval often = {.it_interval = {.tv_usec = 1000},
+                                    .it_value = {.tv_usec = 1000}};
+    const struct sigaction action = {.sa_handler = on_alarm};
+    check(sigaction(SIGALRM, &action, NULL));
+    check(setitimer(ITIMER_REAL, &often, NULL));
+    say_ready();
+    wait_for_ever();
+}
+
+static void signal_often(void) {
+    while (kill(getppid(), SIGUSR1) == 0) {
+        (void)usleep(500);
+    }
+}
+
+/* Healthy: another process asks it so often, by a signal. */
+static void signalled_often(void) {
+    const struct sigaction action = {.sa_handler = on_alarm};
+    check(sigaction(SIGUSR1, &action, NULL));
+    (void)start_child(signal_often);
+    say_ready();
+    wait_for_ever();
+}
+
 static int questions[2];
 
 static void ask_often(void) {
@@ -242,8 +274,19 @@ static void compete(void) {
     for (volatile uint64_t i = 0;; i++) {}
 }
 
+/* Byte by byte. */
+static void write_bits(void) {
+    int file = open("export.csv", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    say_ready();
+    for (unsigned i = 0; write(file, "1", 1) == 1; i++) {
+        if (i % (1 << 24) == 0) {
+            check(ftruncate(file, 0));
+        }
+    }
+}
+
 /* All on one processor, and this one the least important. */
-static void starve(void) {
+static void starve_with(int policy) {
     cpu_set_t one;
     CPU_ZERO(&one);
     check(sched_getaffinity(0, sizeof one, &one));
@@ -258,8 +301,18 @@ static void starve(void) {
     for (int i = 0; i < 4; i++) {
         (void)start_child(compete);
     }
-    check(setpriority(PRIO_PROCESS, 0, 19));
+    const struct sched_param none = {.sched_priority = 0};
+    check(policy == SCHED_IDLE ? sched_setscheduler(0, policy, &none)
+                               : setpriority(PRIO_PROCESS, 0, 19));
     decode_picture();
+}
+
+static void starve(void) {
+    starve_with(SCHED_OTHER);
+}
+
+static void starve_idle(void) {
+    starve_with(SCHED_IDLE);
 }
 
 static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
@@ -309,6 +362,10 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"look-for-work", look_for_work},
                                  {"poll-for-work", poll_for_work},
                                  {"answer-often", answer_often},
+                                 {"alarm-often", alarm_often},
+                                 {"signalled-often", signalled_often},
+                                 {"byte-by-byte", write_bits},
                                  {"starved", starve},
+                                 {"starved-idle", starve_idle},
                                  {"contended", contend},
                                  {NULL, NULL}};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "diagnose/evidence.h"
 #include "entries/frames.h"
 
@@ -119,6 +120,51 @@ static bool find_place(const bp_evidence *evidence, const bp_thread *thread,
     return true;
 }
 
+enum { moved_bytes = 256 };
+
+/* The only regular file that is open for writing and is no standard stream; NULL where there are
+ * several, none, or some that are not known. */
+static const char *find_only_output(const bp_evidence *evidence) {
+    const char *only = NULL;
+    if (evidence->files.count < evidence->files.total_count) {
+        return NULL;
+    }
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *file = evidence->files.rows[i];
+        const char *target = bp_json_tree_text_or(file, "target", "");
+        bool is_output = bp_json_tree_uint_or(file, "number", 0) > 2 &&
+                         strcmp(bp_json_tree_text_or(file, "kind", ""), "file") == 0 &&
+                         strcmp(bp_json_tree_text_or(file, "access", "read"), "read") != 0;
+        if (is_output && only != NULL && strcmp(only, target) != 0) {
+            return NULL;
+        }
+        only = is_output ? target : only;
+    }
+    return only;
+}
+
+/* "; it read 0 bytes, and wrote 250963 in 250963 calls, probably to /srv/export.csv". Of one that
+ * writes bit by bit, the size of the bits is the cause. */
+static void print_moved(const bp_evidence *evidence, const bp_thread *thread,
+                        char out[moved_bytes]) {
+    size_t used = 0;
+    const char *path = find_only_output(evidence);
+    if (thread->read_chars < 0) {
+        return;
+    }
+    used += (size_t)snprintf(out, moved_bytes, "; it read %.0f bytes, and wrote %.0f",
+                             thread->read_chars, thread->written_chars);
+    if (thread->write_calls > 1) {
+        used +=
+            (size_t)snprintf(out + used, moved_bytes - used, " in %.0f calls", thread->write_calls);
+    }
+    if (path != NULL && thread->write_calls >= chars_per_sec * thread->cpu_ms / 1000) {
+        char cut[128];
+        bp_utf8_copy_ends(cut, sizeof cut, path, strlen(path));
+        (void)snprintf(out + used, moved_bytes - used, ", probably to %s", cut);
+    }
+}
+
 /* True if it may share the interpreter's lock with others that compute as well: it is switched by
  * them alone, and neither reads nor writes, nor uses new memory, as far as that is known. */
 static bool may_share_lock(const bp_evidence *evidence, const bp_thread *thread) {
@@ -211,16 +257,13 @@ void bp_diagnose_spin(bp_evidence *evidence) {
                           percent >= starved_percent && lived_ms >= least_ms;
         double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
         bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
-        char moved[96] = "", place[place_bytes] = "";
+        char moved[moved_bytes] = "", place[place_bytes] = "";
         if ((percent < busy_percent && !is_starved) || is_in_kernel != is_wanted_in_kernel ||
             gets_on(evidence, thread, is_in_kernel)) {
             continue;
         }
         double kernel_percent = is_in_kernel ? system_ms / thread->cpu_ms * 100 : -1;
-        if (thread->read_chars >= 0) {
-            (void)snprintf(moved, sizeof moved, "; it read %.0f bytes, and wrote %.0f",
-                           thread->read_chars, thread->written_chars);
-        }
+        print_moved(evidence, thread, moved);
         const char *entry = "runtime-metrics.json";
         if (find_python_place(evidence, thread, place)) {
             entry = "stacks.json";
@@ -269,16 +312,20 @@ void bp_diagnose_ended_threads(bp_evidence *evidence) {
 
 enum { cause_bytes = 96 };
 
-/* Why a thread has less than its share: "; nice 19; it may run on 1 of 2 CPUs". False where nothing
- * of its own is the reason. */
+/* Why a thread has less than its share: "; nice 19; it may run on 1 of 2 CPUs" (sched(7)). False
+ * where nothing of its own is the reason. */
 static bool name_cause(const bp_evidence *evidence, const bp_thread *thread,
                        char out[cause_bytes]) {
     const bp_json_tree *cpus = bp_json_tree_object(evidence->system, "cpus");
     double nice = 0;
     uint64_t online = bp_json_tree_uint_or(cpus, "online", 0);
-    char limit[48] = "", low[24] = "";
-    (void)bp_json_tree_number(bp_json_tree_object(thread->row, "scheduling"), "nice", &nice);
-    if (nice > 0) {
+    const bp_json_tree *scheduling = bp_json_tree_object(thread->row, "scheduling");
+    bool is_last = strcmp(bp_json_tree_text_or(scheduling, "policy", ""), "idle") == 0;
+    char limit[48] = "", low[48] = "";
+    (void)bp_json_tree_number(scheduling, "nice", &nice);
+    if (is_last) {
+        bp_utf8_copy(low, sizeof low, "; it runs when nothing else does (SCHED_IDLE)");
+    } else if (nice > 0) {
         (void)snprintf(low, sizeof low, "; nice %.0f", nice);
     }
     if (online > 1 && bp_json_tree_uint_or(cpus, "usable", 0) == 1) {

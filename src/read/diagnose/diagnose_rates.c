@@ -11,16 +11,33 @@ static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread
     return thread->voluntary_switches / evidence->window_ms * 1000;
 }
 
+/* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
+ * that the process handles; NULL for none. */
+static const char *find_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
+    static const char *const calls[] = {"pause", "rt_sigsuspend", NULL};
+    static const char *const signals[] = {"SIGALRM", "SIGVTALRM", "SIGPROF", NULL};
+    const bp_json_tree *handlers = bp_json_tree_rows(evidence->waits, "signal_handlers");
+    if (bp_array_has_text(calls, thread->syscall)) {
+        BP_JSON_EACH (handler, handlers) {
+            if (bp_array_has_text(signals, bp_json_tree_value(handler))) {
+                return bp_json_tree_value(handler);
+            }
+        }
+    }
+    return NULL;
+}
+
 /*
- * True if nobody but the clock wakes it so often: it is in a call that only time ends; in poll or
- * epoll_wait with a limit that explains the rate; or on a futex with a limit, while no other thread
- * runs often or long enough to wake it.
+ * True if nobody but the clock wakes it so often: it is in a call that only time or a timer ends;
+ * in poll or epoll_wait with a limit that explains the rate; or on a futex with a limit, while no
+ * other thread runs often or long enough to wake it.
  */
 static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *thread) {
     const char *call = thread->syscall;
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
     bool is_poll = strcmp(call, "poll") == 0;
-    if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0) {
+    if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0 ||
+        find_timer_signal(evidence, thread) != NULL) {
         return true;
     }
     if (is_poll || strcmp(call, "epoll_wait") == 0 || strcmp(call, "epoll_pwait") == 0) {
@@ -84,14 +101,15 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
         count++;
     }
     if (count == often_count && (count == 1 || count >= pool_min)) {
-        bp_find(
-            evidence,
-            "thread {} woke {} times a second and did next to nothing: it waits for a moment "
-            "at a time{[, in {}]}{[, called by {}]}; it used {} of one CPU{[; {} more thread{|s} "
-            "do the same]}",
-            bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
-            BP_TEXT(worst->syscall), BP_TEXT(function), BP_NUMBER(worst->cpu_percent, 1, " %"),
-            BP_COUNT(count - 1));
+        bp_find(evidence,
+                "thread {} woke {} times a second and did next to nothing: it waits for a moment "
+                "at a time{[, in {}]}{[, called by {}]}{[, for its handler of {}]}; it used {} of "
+                "one CPU{[; {} more thread{|s} "
+                "do the same]}",
+                bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
+                BP_TEXT(worst->syscall), BP_TEXT(function),
+                BP_TEXT(find_timer_signal(evidence, worst)), BP_NUMBER(worst->cpu_percent, 1, " %"),
+                BP_COUNT(count - 1));
     }
 }
 
