@@ -320,7 +320,7 @@ await() {
 
 # take_report: of `pid`; 3 is a report that is not complete (bugpack-capture(1)).
 take_report() {
-    "$BUGPACK" capture --pid "$pid" --window "${window:-2s}" --quiet --output report.zip >/dev/null
+    "$BUGPACK" capture --pid "$pid" --window "${window:-2s}" ${log:+--log "$log"} --quiet --output report.zip >/dev/null
     captured=$?
     case $captured in
     0 | 3) [ -s report.zip ] || stop_row 'capture wrote no report' ;;

@@ -38,6 +38,18 @@ begin_file_not_served() {
     begin_ready "$sick" file-not-served
 }
 
+# begin_beside_log SIZE: a program that has nothing open, and its log of 1 MiB in a file system of that size.
+begin_beside_log() {
+    needs_root
+    mkdir mounted
+    mount -t tmpfs -o "size=$1" sick mounted || leave_out 'nothing can be mounted'
+    yes 'a line' | head -c 1048576 >mounted/app.log
+    log=mounted/app.log
+    begin sleep 1000
+}
+begin_log_disk_full() { begin_beside_log 1m; }
+begin_log_disk_in_use() { begin_beside_log 2m; }
+
 begin_disk_full() { mount_small size=1m disk-full; }
 begin_inodes_exhausted() { mount_small nr_inodes=32 inodes-exhausted; }
 

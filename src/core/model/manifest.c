@@ -34,6 +34,7 @@ static void add_entry(bp_json *json, const bp_manifest_line *entry) {
         bp_model_add_time(json, "to", entry->covers_to_wall_ns);
         bp_json_object_end(json);
     }
+    bp_model_add_flag(json, "disk_full", entry->is_disk_full);
     bp_model_add_flag(json, "not_searched", entry->is_unsearched);
     if (entry->exact_channels != NULL) {
         bp_json_array_begin(json, "exact_channels");

@@ -46,6 +46,7 @@ typedef struct bp_manifest_line {
     uint64_t duration_ns;
     /* Both 0 leaves it out; `from` alone is 0 where the oldest was left out. */
     uint64_t covers_from_wall_ns, covers_to_wall_ns;
+    bool is_disk_full;          /* of a log: nothing more can be written where it is */
     bool is_unsearched;         /* the rules were not applied to it */
     const char *exact_channels; /* those of the traffic among it, borrowed; each name ends with a
                                    NUL, and the last with two; NULL: none */

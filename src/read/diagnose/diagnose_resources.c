@@ -348,6 +348,28 @@ void bp_diagnose_disks(bp_evidence *evidence) {
     }
 }
 
+/* A log that was read of a full file system, which the process itself need not have open. */
+void bp_diagnose_full_log(bp_evidence *evidence) {
+    const bp_findings *findings = evidence->findings;
+    const char *first = "";
+    uint64_t count = 0;
+    for (size_t i = 0; i < findings->count; i++) {
+        if (findings->rows[i].diagnosis == BP_DIAGNOSIS_DISK_FULL) {
+            return; /* probably the same */
+        }
+    }
+    BP_JSON_EACH (line, bp_json_tree_rows(evidence->manifest, "artefacts")) {
+        if (bp_json_tree_is_true(line, "disk_full")) {
+            first = count++ == 0 ? bp_json_tree_text_or(line, "name", "?") : first;
+        }
+    }
+    if (count > 0) {
+        bp_find(evidence,
+                "the file system of the log {} is full{[, and so is that of {} more log{|s}]}",
+                BP_CUT_TEXT(first, 120), BP_COUNT(count - 1));
+    }
+}
+
 void bp_diagnose_inodes(bp_evidence *evidence) {
     bool is_wanted_full = evidence->running == BP_DIAGNOSIS_INODES_FULL;
     BP_JSON_EACH (row, bp_json_tree_rows(evidence->system, "filesystems")) {

@@ -109,6 +109,8 @@ const char *bp_severity_name(bp_severity severity);
         ".cgroups[]", "") \
     ROW(DISK_FULL, "disk-full", CRITICAL, disks, PROCESS, "system.json", ".filesystems[]", \
         "du -x shows what fills it") \
+    ROW(LOG_DISK_FULL, "disk-full", CRITICAL, full_log, REPORT, "manifest.json", \
+        ".artefacts[].disk_full", "du -x shows what fills it") \
     ROW(INODES_FULL, "inodes-exhausted", CRITICAL, inodes, PROCESS, "system.json", \
         ".filesystems[].free_inodes", "du -x --inodes shows where they are") \
     ROW(DISK_READ_ONLY, "disk-read-only", CRITICAL, disk_read_only, PROCESS, "system.json", \

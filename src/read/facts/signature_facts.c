@@ -96,11 +96,11 @@ void bp_sign_trigger(const bp_evidence *evidence, bp_signature *ret_signature) {
 /* False for what is about the machine or the report, and for what was found in the log, the history
  * or the stacks, which are not read in brief. */
 static bool is_about_program(bp_diagnosis diagnosis) {
-    static const bp_diagnosis others[] = {BP_DIAGNOSIS_NOT_FOUND,    BP_DIAGNOSIS_LIBRARY,
-                                          BP_DIAGNOSIS_CHILD_KILLED, BP_DIAGNOSIS_OOM_KILLED,
-                                          BP_DIAGNOSIS_LAST_WORDS,   BP_DIAGNOSIS_DISK_FULL,
-                                          BP_DIAGNOSIS_INODES_FULL,  BP_DIAGNOSIS_DISK_READ_ONLY,
-                                          BP_DIAGNOSIS_TRIGGERS,     BP_DIAGNOSIS_FILE_LOCK_ASKED};
+    static const bp_diagnosis others[] = {
+        BP_DIAGNOSIS_NOT_FOUND,     BP_DIAGNOSIS_LIBRARY,        BP_DIAGNOSIS_CHILD_KILLED,
+        BP_DIAGNOSIS_OOM_KILLED,    BP_DIAGNOSIS_LAST_WORDS,     BP_DIAGNOSIS_DISK_FULL,
+        BP_DIAGNOSIS_LOG_DISK_FULL, BP_DIAGNOSIS_INODES_FULL,    BP_DIAGNOSIS_DISK_READ_ONLY,
+        BP_DIAGNOSIS_TRIGGERS,      BP_DIAGNOSIS_FILE_LOCK_ASKED};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (diagnosis == others[i]) {
             return false;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/aside.h"
@@ -30,9 +31,17 @@ static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
     return -1;
 }
 
+/* A file system that is read-only, as of a CD, always is full. */
+static bool is_disk_full(int fd) {
+    struct statvfs info;
+    return fstatvfs(fd, &info) == 0 && info.f_blocks > 0 && info.f_bavail == 0 &&
+           (info.f_flag & ST_RDONLY) == 0;
+}
+
 static int read_tail(int fd, const watched_file *file, bugpack_writer *writer) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_file_tail tail;
+    writer->line.is_disk_full = is_disk_full(fd);
     if (bp_file_read_tail(fd, file->path, file->plan.limit_bytes, bp_writer_sink, writer, &tail,
                           &error) != BUGPACK_OK) {
         return fail_with(writer, &error);
