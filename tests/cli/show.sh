@@ -256,6 +256,14 @@ def own_pipe(name, finding, pid=7, complete=True, handlers=[], **members):
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
 
+def shared_futex(name, finding, executable="/bin/a", **call):
+    yield name, finding, {
+        "metadata.json": {}, "process.json": {"executable": executable}, "threads.json": {"pid": 7, "signal_handlers": [],
+            "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": "futex", "arguments": ["0x7f", "0x109", "0x0", "0x0"], **call}}]},
+        "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
+            {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
+
+
 def pair(name, finding, kind="pipe", executable="/usr/bin/python3.11", third=0, **members):
     half = {"cpu_percent": 45, "cpu_ms": 900, "system_ms": 0, "voluntary_switches": 520, **members}
     yield name, finding, {
@@ -343,6 +351,10 @@ rows = [
     *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
     *wakes("alarmed", "idle-wakeups", "pause", handlers=["SIGTERM", "SIGALRM"]),
     *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
+    *shared_futex("shared-futex", "nobody-can-wake", executable="/bin/python3", own_futex=True, shared_futex=True),
+    *shared_futex("own-futex", "", executable="/bin/python3", own_futex=True),
+    *shared_futex("named-futex", "call-blocked", shared_futex=True, semaphore="sem.jobs"),
+    *shared_futex("misnamed-futex", "", shared_futex=True, semaphore=7),
     *own_pipe("own-pipe", "nobody-can-wake"),
     *own_pipe("pipe-of-two", "", pid=8),
     *own_pipe("pipe-of-some", "", complete=False),

@@ -66,6 +66,9 @@ end_row() {
     for set in $(told set); do
         ipcrm -s "$set"
     done
+    for name in $(told semaphore); do
+        rm -f "/dev/shm/$name"
+    done
     : >sessions
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -397,6 +398,43 @@ static void shared_semaphore(void) {
     check(sem_wait(shared));
 }
 
+static void exit_at_once(void) {
+    _exit(0);
+}
+
+/* The child that took it has ended; nobody else has it. */
+static void semaphore_of_ended(void) {
+    sem_t *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(shared == MAP_FAILED ? -1 : sem_init(shared, 1, 0));
+    check(waitpid(start_child(exit_at_once), NULL, 0) > 0 ? 0 : -1);
+    say_ready();
+    check(sem_wait(shared));
+}
+
+static sem_t *open_named(void) {
+    char name[32];
+    (void)snprintf(name, sizeof name, "/sick-%d", (int)getpid());
+    sem_t *named = sem_open(name, O_CREAT | O_EXCL, 0600, 0);
+    check(named == SEM_FAILED ? -1 : 0);
+    tell("semaphore=sem.%s", name + 1);
+    return named;
+}
+
+static void named_semaphore(void) {
+    sem_t *named = open_named();
+    say_ready();
+    check(sem_wait(named));
+}
+
+/* Healthy: its child has it open, too. */
+static void named_semaphore_shared(void) {
+    sem_t *named = open_named();
+    (void)start_child(wait_for_ever);
+    say_ready();
+    check(sem_wait(named));
+}
+
 const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"lock-chain", lock_chain},
                                    {"lock-held-in-read", lock_held_in_read},
@@ -418,4 +456,7 @@ const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"barrier-one-short", barrier_one_short},
                                    {"woken-by-signal", woken_by_signal},
                                    {"shared-semaphore", shared_semaphore},
+                                   {"semaphore-of-ended", semaphore_of_ended},
+                                   {"named-semaphore", named_semaphore},
+                                   {"named-semaphore-shared", named_semaphore_shared},
                                    {NULL, NULL}};

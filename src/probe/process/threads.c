@@ -21,6 +21,7 @@
 #include "process/elf_object.h"
 #include "process/java_threads.h"
 #include "process/open_files.h"
+#include "process/shared_futex.h"
 #include "process/thread_pointers.h"
 
 /* Lines of 80 bytes, of more watches than are looked at. */
@@ -133,7 +134,9 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
 
 /* A futex without the flag for this is private all the same, unless it is in shared memory: glibc
  * joins threads by such a one, and libstdc++ waits so for a future. */
-static void find_own_futexes(bp_process_threads *process, const bp_mapped_files *files) {
+static void find_own_futexes(bp_process_threads *process, int thread_fd,
+                             const bp_mapped_files *files) {
+    bool has_searched = process->pid == (uint64_t)getpid(); /* a host has better things to do */
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         uint64_t address;
@@ -148,6 +151,12 @@ static void find_own_futexes(bp_process_threads *process, const bp_mapped_files 
                 is_shared || (files->shared[k].start <= address && address < files->shared[k].end);
         }
         thread->is_futex_own = is_private || !is_shared;
+        if (!thread->is_futex_own && thread->read.syscall.arguments[3] == 0 && !has_searched) {
+            has_searched = true;
+            thread->is_futex_shared =
+                bp_shared_futex_is_alone(thread_fd, process->pid, address, thread->semaphore_name);
+            thread->is_futex_own = thread->is_futex_shared && thread->semaphore_name[0] == '\0';
+        }
     }
 }
 
@@ -159,7 +168,7 @@ static bugpack_status find_libraries(struct reader *reader, int thread_fd, bugpa
         process->has_glibc = process->has_glibc || read_glibc(thread_fd, &files.items[i], process);
         reader->has_java = reader->has_java || read_java(reader, thread_fd, &files.items[i]);
     }
-    find_own_futexes(&reader->process, &files);
+    find_own_futexes(&reader->process, thread_fd, &files);
     if (result == 0) {
         bp_mapped_files_release(&files);
     }

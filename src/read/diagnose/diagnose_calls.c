@@ -45,6 +45,18 @@ static bool find_fifo(const bp_thread *thread, const char *path, blocked *found)
     return true;
 }
 
+/* A named semaphore that nobody else has open: who posts it may have ended, or is to come. */
+static bool find_named_semaphore(const bp_thread *thread, blocked *found) {
+    const char *name =
+        bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "semaphore", "");
+    char cut[path_max];
+    copy_path(name, "", cut);
+    (void)snprintf(found->clause, clause_bytes,
+                   "for the semaphore /dev/shm/%s, which no other process has open", cut);
+    found->row = BP_DIAGNOSIS_CALL_WAITS;
+    return name[0] != '\0';
+}
+
 /* A terminal takes nothing while it is stopped, and a queue while it is full. */
 static bool find_full(const bp_evidence *evidence, const bp_thread *thread, blocked *found) {
     static const char *const terminals[] = {"/dev/pts/", "/dev/tty", "/dev/console", NULL};
@@ -116,7 +128,8 @@ static bool find_blocked(const bp_evidence *evidence, const bp_thread *thread, b
     } else if (strcmp(thread->waits_for_kind, "semaphore") == 0) {
         is_found = find_semaphore(wait, &found);
     } else {
-        is_found = find_fifo(thread, path, &found) || find_full(evidence, thread, &found);
+        is_found = find_fifo(thread, path, &found) || find_named_semaphore(thread, &found) ||
+                   find_full(evidence, thread, &found);
     }
     *ret_found = found;
     return is_found;

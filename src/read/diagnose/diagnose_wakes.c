@@ -97,6 +97,7 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
     bool is_of_python = bp_evidence_is_of_python(evidence);
     const bp_json_tree *pipe = NULL;
+    bool has_shared = false;
     uint64_t count = 0, ungrouped_count;
     if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
         bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
@@ -114,15 +115,18 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
             return;
         }
         pipe = pipe == NULL ? find_own_pipe(evidence, thread) : pipe;
+        has_shared = has_shared || bp_json_tree_is_true(bp_json_tree_object(thread->row, "syscall"),
+                                                        "shared_futex");
         count++;
     }
-    /* One thread of Python may wait for Ctrl-C. */
-    if (count < (is_of_python ? 2 : 1) || bp_evidence_has_open(evidence, "io_uring")) {
+    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes. */
+    if (count < (is_of_python && !has_shared ? 2 : 1) ||
+        bp_evidence_has_open(evidence, "io_uring")) {
         return;
     }
     thread_group groups[group_max];
     size_t group_count = group_threads(evidence, groups, &ungrouped_count);
-    bp_argument arguments[4 * group_max + 7] = {BP_COUNT(count)};
+    bp_argument arguments[4 * group_max + 8] = {BP_COUNT(count)};
     size_t at = 1;
     for (size_t i = 0; i < group_max; i++) {
         bool is_there = i < group_count;
@@ -134,6 +138,8 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         arguments[at++] = BP_COUNT(is_there ? group->other_count : 0);
     }
     arguments[at++] = BP_COUNT(ungrouped_count);
+    arguments[at++] =
+        BP_TEXT(has_shared ? "; no other process has the memory of the lock or semaphore" : "");
     arguments[at++] = BP_TEXT(pipe != NULL ? "pipe " : "");
     arguments[at++] = BP_COUNT(bp_json_tree_uint_or(pipe, "fd", 0));
     bool lacks_python =
@@ -147,7 +153,7 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         "nobody can wake this process: its {} thread{|s} wait{s|} for "
         "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
             GROUP GROUP
-        "{[; and {} more]}{[; nobody else can write to {}{}, whose other end it has "
+        "{[; and {} more]}{}{[; nobody else can write to {}{}, whose other end it has "
         "not closed]}{[; {} {} shows the functions of Python]}",
         arguments);
 #undef GROUP
