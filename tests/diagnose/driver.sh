@@ -217,6 +217,8 @@ living_row() {
         unready 'another instrument does not see it'
     fi
     kill -0 "$pid" || unready 'the program has ended'
+    # One that is ready is not yet in the call that it waits in.
+    [ "$part" != waits ] || await "grep -q '^State:.[SDTt]' /proc/$pid/status"
     take_report
     judge "${3:-}"
     end_row
