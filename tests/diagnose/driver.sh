@@ -8,6 +8,7 @@
 #   hosted NAME ID [PATTERN]              reports by itself, through the library
 #   healthy NAME [COMMAND...]             has no finding at all
 #   wanted ROW...                         not named yet: this is said, and is no failure
+#   share=N; ROW...; share=               is not judged where it gets less than N % of a processor
 #
 # The finding ID has to be the first or the second, and its text to match PATTERN, in which @holder@ is
 # what the program told as `holder=123`. A program is `begin_NAME` where there is such a function
@@ -323,10 +324,21 @@ await() {
     done
 }
 
+# used_ticks: what `pid` has used of the processors, with its threads that have ended, in hundredths of a
+# second; and now_ticks, the time.
+used_ticks() { echo $(($(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f12,13 | tr ' ' +))); }
+now_ticks() { cut -d' ' -f1 /proc/uptime | tr -d .; }
+
 # take_report: of `pid`; 3 is a report that is not complete (bugpack-capture(1)).
 take_report() {
+    if [ -n "${share:-}" ]; then
+        used=$(used_ticks) began=$(now_ticks)
+    fi
     "$BUGPACK" capture --pid "$pid" --window "${window:-2s}" ${log:+--log "$log"} --quiet --output report.zip >/dev/null
     captured=$?
+    if [ -n "${share:-}" ]; then
+        got=$((100 * ($(used_ticks) - used) / ($(now_ticks) - began + 1)))
+    fi
     case $captured in
     0 | 3) [ -s report.zip ] || stop_row 'capture wrote no report' ;;
     *) stop_row "capture ended with status $captured" ;;
@@ -384,7 +396,9 @@ judge() {
 $(grep -E '^[a-z0-9]+=[A-Za-z0-9_./-]*$' said 2>/dev/null)
 END
     text=$(jq -r --arg id "$expected" '.findings[:2][] | select(.id == $id) | .text' found.json)
-    if [ -z "$text" ]; then
+    if [ -z "$text" ] && [ "${got:-100}" -lt "${share:-0}" ]; then
+        leave_out "the machine let it have $got % of a processor, and not $share"
+    elif [ -z "$text" ]; then
         verdict "${mark:-wrong}" "named: ${ids:-nothing}"
     elif ! printf '%s\n' "$text" | grep -Eq -e "$pattern"; then
         echo "    does not match: $pattern"
