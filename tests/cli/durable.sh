@@ -10,18 +10,28 @@ start sleep 1000
 target=$pid
 "$BUGPACK" capture --pid "$target" --window 0 --output whole.zip >/dev/null 2>err || wrong "$(cat err)"
 
-# write COMMAND DIRECTORY: has COMMAND write a report there.
+# configure DIRECTORY: what is sent goes there, after it has waited in a queue below.
+configure() {
+    printf '[destination "d"]\nurl = %s/\nconsent = ask\n[queue]\ndir = %s/queue\n' "$PWD/$1" "$PWD/$1" >send.conf
+    chmod 600 send.conf
+}
+# write COMMAND DIRECTORY [REPORT]: has COMMAND write a report there.
 write() {
     case $1 in
     capture) "$BUGPACK" capture --pid "$target" --window 0 -o "$2" ;;
     redact) "$BUGPACK" redact whole.zip -o "$2/redacted.zip" ;;
     run) "$BUGPACK" run -q -o "$2" -- sh -c 'kill -SEGV $$' ;;
+    send) "$BUGPACK" send -y --to "$2/" whole.zip ;;
+    queue_*) # a copy, or a link where the report is on the same disk
+        configure "$2"
+        "$BUGPACK" send --queue --config send.conf --to d "$3"
+        ;;
     esac
 }
 
 if command -v strace >/dev/null || not_tried 'strace is not installed'; then
     fact 'a file that cannot be synced is not published, and the command fails'
-    for command in capture redact; do
+    for command in capture redact send; do
         mkdir "$command"
         # strace follows this shell, whose own writes are none of fsync.
         status=0
@@ -35,6 +45,33 @@ if command -v strace >/dev/null || not_tried 'strace is not installed'; then
         expect_same "$command: files" '' "$(ls -A "$command")"
         expect_err 'Input/output error'
     done
+
+    # expect_order PATTERN...: calls that match follow each other in the trace.
+    expect_order() {
+        cp trace left
+        for pattern in "$@"; do
+            line=$(grep -n -m 1 -- "$pattern" left | cut -d : -f 1)
+            [ -n "$line" ] || { wrong "$pattern is not there, or too early: $(cat trace)"; return; }
+            sed "1,${line}d" left >rest
+            mv rest left
+        done
+    }
+    # traced ARGUMENT...: what bugpack does with files is in `trace`.
+    traced() {
+        strace -f -qq -y -o trace -e trace=fsync,rename,renameat,link,linkat,unlink,unlinkat "$BUGPACK" "$@" >out 2>err
+    }
+    fact 'a report leaves the queue when its destination has it on the disk, and not before'
+    mkdir order
+    configure order
+    traced send --queue --config send.conf --to d whole.zip
+    expect_order '^[0-9 ]*fsync(.*/order/queue/d/' 'link.*-whole\.zip"' 'fsync(.*/order/queue/d>)' 'fsync(.*/order/queue>)'
+    cp whole.zip linked.zip
+    rm -r order/queue
+    traced send --queue --config send.conf --to d linked.zip
+    expect_order 'link.*-linked\.zip"' 'fsync(.*/linked\.zip>)' 'fsync(.*/order/queue/d>)' 'fsync(.*/order/queue>)'
+    traced send --queue --config send.conf --yes
+    expect_order 'fsync(.*/order/[^q]' 'link.*linked\.zip"' 'fsync(.*/order>)' 'unlink.*-linked\.zip"'
+    expect_same 'the queue' '' "$(find order/queue -name '*.zip')"
 fi
 
 # With a place of its own for the mounts, which end with it.
@@ -46,13 +83,16 @@ fi
 trap 'umount mounted cut 2>/dev/null; clean_up' EXIT
 
 fact 'what was written is on the disk when the command returns'
-for command in capture redact run; do
+cp whole.zip mounted/whole.zip
+for command in capture redact run send queue_copy queue_link; do
     mkdir "mounted/$command" && sync
-    write "$command" "mounted/$command" >out 2>err
+    report=mounted/whole.zip
+    [ "$command" = queue_link ] || report=whole.zip
+    write "$command" "mounted/$command" "$report" >out 2>err
     cp --sparse=always disk copy
     mount -o loop copy cut || { wrong "$command: the copy cannot be mounted"; continue; }
     expect_same "$command: reports" 1 "$(find "cut/$command" -name '*.zip' | wc -l)"
-    "$BUGPACK" verify "cut/$command"/*.zip >out 2>&1 || wrong "$command: $(cat out)"
+    "$BUGPACK" verify "$(find "cut/$command" -name '*.zip')" >out 2>&1 || wrong "$command: $(cat out)"
     umount cut
 done
 umount mounted

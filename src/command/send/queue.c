@@ -407,7 +407,9 @@ static bugpack_status make_item(const bp_send_queue *queue, const char *destinat
         status = bp_send_report_copy(report, dir_fd, dir_path, name, NULL, NULL, ret_name,
                                      sizeof ret_name, error);
     }
-    (void)fsync(queue->fd);
+    if (status == BUGPACK_OK && fsync(queue->fd) != 0) {
+        status = fail(queue, destination, "write", error);
+    }
     bp_file_close(dir_fd);
     return status;
 }
