@@ -209,7 +209,7 @@ typedef struct look {
     end_record end;
     bp_directory directory;
     const bp_directory_entry **order; /* of its entries */
-    unsigned char local[]; /* the header of an entry */
+    unsigned char local[];            /* the header of an entry */
 } look;
 
 void bp_directory_release(bp_directory *directory) {
