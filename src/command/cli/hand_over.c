@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,78 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/status.h"
 #include "cli/output.h"
 #include "send/queue.h"
 #include "send/report.h"
 
 enum { standard_count = 3 };
 
-/* $VARIABLE/bugpack/NAME, or, without the variable, below the home directory. */
-static void join(const char *variable, const char *otherwise, const char *name, char *room,
-                 size_t room_bytes) {
-    const char *base = getenv(variable), *home = getenv("HOME");
-    if (base != NULL && base[0] == '/') {
-        (void)snprintf(room, room_bytes, "%s/bugpack/%s", base, name);
-    } else {
-        (void)snprintf(room, room_bytes, "%s/%s/bugpack/%s", home != NULL ? home : "", otherwise,
-                       name);
-    }
-}
-
-const char *bp_cli_send_config(const char *given, char *room, size_t room_bytes) {
-    static const char system_wide[] = "/etc/bugpack/send.conf";
-    if (given != NULL) {
-        return given;
-    }
-    join("XDG_CONFIG_HOME", ".config", "send.conf", room, room_bytes);
-    if (access(room, F_OK) == 0) {
-        return room;
-    }
-    return access(system_wide, F_OK) == 0 ? system_wide : NULL;
-}
-
-const char *bp_cli_send_queue(const bp_send_settings *settings, char *room, size_t room_bytes) {
-    if (settings->queue_dir != NULL) {
-        return settings->queue_dir;
-    }
-    join("XDG_STATE_HOME", ".local/state", "queue", room, room_bytes);
-    return room;
-}
-
-bugpack_status bp_cli_send_find(const bp_send_settings *settings, const char *config_path,
-                                const char *name, bool is_queued,
-                                const bp_send_destination **ret_destination, bugpack_error *error) {
-    const bp_send_destination *found = bp_send_settings_find(settings, name);
-    if (found == NULL) {
-        return config_path == NULL
-                   ? bp_fail(error, BUGPACK_ERR_INVALID,
-                             "there is no destination \"%s\": there is no configuration", name)
-                   : bp_fail(error, BUGPACK_ERR_INVALID, "%s has no destination \"%s\"",
-                             config_path, name);
-    }
-    if (is_queued && !bp_send_destination_takes_many(found)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "destination \"%s\": a PUT to one URL replaces the report before: end its "
-                       "path with /",
-                       name);
-    }
-    *ret_destination = found;
-    return BUGPACK_OK;
-}
-
 bool bp_cli_hand_over_prepare(const char *name, bp_cli_exit *ret_exit) {
-    char room[PATH_MAX];
     bp_send_settings settings;
     const bp_send_destination *found;
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (name == NULL) {
         return true;
     }
-    const char *path = bp_cli_send_config(NULL, room, sizeof room);
-    bugpack_status status = bp_send_settings_read(path, &settings, &error);
+    bugpack_status status = bp_send_settings_read(NULL, &settings, &error);
     if (status == BUGPACK_OK) {
-        status = bp_cli_send_find(&settings, path, name, true, &found, &error);
+        status = bp_send_settings_choose(&settings, name, true, &found, &error);
     }
     if (status != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
@@ -128,18 +71,15 @@ static void start_sender(const char *name) {
 }
 
 bugpack_status bp_cli_hand_over(const char *name, const char *path, bugpack_error *error) {
-    char config_room[PATH_MAX], queue_room[PATH_MAX];
     bp_send_settings settings;
     bp_send_queue queue = {.fd = -1, .lock_fd = -1};
     bp_send_report report = {.fd = -1};
     if (name == NULL) {
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_send_settings_read(
-        bp_cli_send_config(NULL, config_room, sizeof config_room), &settings, error);
+    bugpack_status status = bp_send_settings_read(NULL, &settings, error);
     if (status == BUGPACK_OK) {
-        status = bp_send_queue_open(bp_cli_send_queue(&settings, queue_room, sizeof queue_room),
-                                    &queue, error);
+        status = bp_send_queue_open(settings.queue_dir, &queue, error);
     }
     if (status == BUGPACK_OK) {
         status = bp_send_report_open(path, NULL, &report, error);

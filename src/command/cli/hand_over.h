@@ -1,18 +1,15 @@
 /*
- * --send: a report that was written is put into the queue, and sent by a process of its own. Also
- * where the configuration and the queue of `send` are.
+ * --send: a report that was written is put into the queue, and sent by a process of its own.
  */
 #ifndef BP_CLI_HAND_OVER_H
 #define BP_CLI_HAND_OVER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include <bugpack/error.h>
 
 #include "cli/command.h"
 #include "cli/option.h"
-#include "send/destination.h"
 
 /* The row of a table whose command has the name in `field`. */
 #define BP_CLI_SEND_OPTION(type, field)                                                            \
@@ -27,15 +24,5 @@ bool bp_cli_hand_over_prepare(const char *name, bp_cli_exit *ret_exit);
 /* Puts the report into the queue and starts to send it, without waiting for that. Nothing for a
  * name of NULL. Any thread. */
 bugpack_status bp_cli_hand_over(const char *name, const char *path, bugpack_error *error);
-
-/* The configuration, `given` or in one of its places; NULL: there is none. `room` is for a path. */
-const char *bp_cli_send_config(const char *given, char *room, size_t room_bytes);
-/* The directory of the queue. */
-const char *bp_cli_send_queue(const bp_send_settings *settings, char *room, size_t room_bytes);
-
-/* INVALID where the queue cannot send there. */
-bugpack_status bp_cli_send_find(const bp_send_settings *settings, const char *config_path,
-                                const char *name, bool is_queued,
-                                const bp_send_destination **ret_destination, bugpack_error *error);
 
 #endif

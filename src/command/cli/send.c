@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "cli/event.h"
 #include "cli/files.h"
-#include "cli/hand_over.h"
 #include "cli/interrupt.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -99,15 +98,15 @@ static bool is_name(const char *to) {
 
 /* Finds or makes the destination of --to, and gives it what the command line says. */
 static bugpack_status choose(const send_options *options, const char *to,
-                             const bp_send_settings *settings, const char *config_path,
-                             bp_send_destination *ret_destination, bugpack_error *error) {
+                             const bp_send_settings *settings, bp_send_destination *ret_destination,
+                             bugpack_error *error) {
     *ret_destination = (bp_send_destination)BP_SEND_DESTINATION_INIT;
     if (!is_name(to)) {
         ret_destination->url = to;
     } else {
         const bp_send_destination *found = NULL;
         bugpack_status status =
-            bp_cli_send_find(settings, config_path, to, options->is_queued, &found, error);
+            bp_send_settings_choose(settings, to, options->is_queued, &found, error);
         if (status != BUGPACK_OK) {
             return status;
         }
@@ -424,15 +423,13 @@ static bp_cli_exit send_queue(queue_run *it, bp_send_queue *queue, bool may_wait
 
 static bp_cli_exit run_queue(const send_options *options, const bp_send_settings *settings,
                              const bp_send_destination *destination, char **paths) {
-    char room[PATH_MAX];
     bp_send_queue queue;
     bugpack_error error = BUGPACK_ERROR_INIT;
     queue_run it = {.settings = settings};
     int woken_fd;
     bp_cli_exit result = BP_CLI_FAILED;
     begin(&it.now, options, destination);
-    if (bp_send_queue_open(bp_cli_send_queue(settings, room, sizeof room), &queue, &error) !=
-            BUGPACK_OK ||
+    if (bp_send_queue_open(settings->queue_dir, &queue, &error) != BUGPACK_OK ||
         bp_cli_interrupt_catch(&woken_fd, &error) != BUGPACK_OK) {
         bp_cli_say("%s", error.message);
     } else {
@@ -489,9 +486,9 @@ static bp_cli_exit run_chosen(const send_options *options, const bp_send_setting
 static bp_cli_exit run(void *context, char **operands) {
     const send_options *options = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bp_send_settings settings;
+    bp_send_settings settings = {.text = NULL};
     bp_send_destination destination;
-    char room[PATH_MAX], *line = NULL;
+    char *line = NULL;
     if (!check_usage(options, operands)) {
         return BP_CLI_USAGE;
     }
@@ -499,7 +496,6 @@ static bp_cli_exit run(void *context, char **operands) {
         return print_issues(operands);
     }
     const char *to = options->to;
-    const char *config_path = bp_cli_send_config(options->config_path, room, sizeof room);
     if (to != NULL && strcmp(to, "-") == 0) {
         to = line = read_line();
         if (line == NULL) {
@@ -507,11 +503,12 @@ static bp_cli_exit run(void *context, char **operands) {
         }
     }
     bp_cli_exit result = BP_CLI_FAILED;
-    bool has_settings = options->is_queued || is_name(to);
-    bugpack_status status =
-        bp_send_settings_read(has_settings ? config_path : NULL, &settings, &error);
+    bugpack_status status = BUGPACK_OK;
+    if (options->is_queued || is_name(to)) {
+        status = bp_send_settings_read(options->config_path, &settings, &error);
+    }
     if (status == BUGPACK_OK && to != NULL) {
-        status = choose(options, to, &settings, config_path, &destination, &error);
+        status = choose(options, to, &settings, &destination, &error);
     }
     if (status == BUGPACK_OK) {
         result = run_chosen(options, &settings, to != NULL ? &destination : NULL, operands);

@@ -237,21 +237,46 @@ static bugpack_status read_file(const char *path, char **ret_text, bugpack_error
     return status;
 }
 
+/* $VARIABLE/bugpack/NAME, or, without the variable, below the home directory. */
+static void join(const char *variable, const char *otherwise, const char *name,
+                 char out[PATH_MAX]) {
+    const char *base = getenv(variable), *home = getenv("HOME");
+    if (base != NULL && base[0] == '/') {
+        (void)snprintf(out, PATH_MAX, "%s/bugpack/%s", base, name);
+    } else {
+        (void)snprintf(out, PATH_MAX, "%s/%s/bugpack/%s", home != NULL ? home : "", otherwise,
+                       name);
+    }
+}
+
+static void find_path(const char *given, char out[PATH_MAX]) {
+    static const char system_wide[] = "/etc/bugpack/send.conf";
+    join("XDG_CONFIG_HOME", ".config", "send.conf", out);
+    if (given != NULL) {
+        (void)snprintf(out, PATH_MAX, "%s", given);
+    } else if (access(out, F_OK) != 0) {
+        (void)snprintf(out, PATH_MAX, "%s", access(system_wide, F_OK) == 0 ? system_wide : "");
+    }
+}
+
 bugpack_status bp_send_settings_read(const char *path, bp_send_settings *settings,
                                      bugpack_error *error) {
     *settings = (bp_send_settings){
         .max_count = 1000, .max_bytes = (uint64_t)1 << 30, .max_age_secs = 7 * 86400};
-    if (path == NULL) {
+    join("XDG_STATE_HOME", ".local/state", "queue", settings->queue_room);
+    settings->queue_dir = settings->queue_room;
+    find_path(path, settings->path);
+    if (settings->path[0] == '\0') {
         return BUGPACK_OK;
     }
     settings->destinations = calloc(BP_SEND_DESTINATION_MAX, sizeof *settings->destinations);
     if (settings->destinations == NULL) {
         return bp_fail_memory(error, "read the configuration");
     }
-    file_reader it = {settings, path};
-    bugpack_status status = read_file(path, &settings->text, error);
+    file_reader it = {settings, settings->path};
+    bugpack_status status = read_file(settings->path, &settings->text, error);
     if (status == BUGPACK_OK) {
-        status = bp_configuration_read(settings->text, path, take, &it, error);
+        status = bp_configuration_read(settings->text, settings->path, take, &it, error);
     }
     for (size_t i = 0; i < settings->count && status == BUGPACK_OK; i++) {
         char what[BP_SEND_NAME_BYTES + 32];
@@ -275,6 +300,27 @@ const bp_send_destination *bp_send_settings_find(const bp_send_settings *setting
         }
     }
     return NULL;
+}
+
+bugpack_status bp_send_settings_choose(const bp_send_settings *settings, const char *name,
+                                       bool is_queued, const bp_send_destination **ret_destination,
+                                       bugpack_error *error) {
+    const bp_send_destination *found = bp_send_settings_find(settings, name);
+    if (found == NULL) {
+        return settings->path[0] == '\0'
+                   ? bp_fail(error, BUGPACK_ERR_INVALID,
+                             "there is no destination \"%s\": there is no configuration", name)
+                   : bp_fail(error, BUGPACK_ERR_INVALID, "%s has no destination \"%s\"",
+                             settings->path, name);
+    }
+    if (is_queued && !bp_send_destination_takes_many(found)) {
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "destination \"%s\": a PUT to one URL replaces the report before: end its "
+                       "path with /",
+                       name);
+    }
+    *ret_destination = found;
+    return BUGPACK_OK;
 }
 
 /* --- a destination -------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #ifndef BP_SEND_DESTINATION_H
 #define BP_SEND_DESTINATION_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,14 +50,17 @@ typedef struct bp_send_settings {
     char *text; /* of the file; has all that is borrowed */
     bp_send_destination *destinations;
     size_t count;
-    const char *queue_dir; /* NULL: the default */
+    const char *queue_dir;
     uint64_t max_count, max_bytes, max_age_secs;
+    char path[PATH_MAX]; /* of the file; "": there is none */
+    char queue_room[PATH_MAX];
 } bp_send_settings;
 
 /*
- * Reads the file, which has to be a regular one of this user or of root that nobody else can read
- * (DENIED with what to do). With `path` of NULL there are the defaults alone. INVALID with the line
- * of what is wrong; IO. Release it also after a failure.
+ * Reads the file `path`, or for NULL the one in its place, which has to be a regular one of this
+ * user or of root that nobody else can read (DENIED with what to do). Without a file there are the
+ * defaults alone. INVALID with the line of what is wrong; IO. Do not move what was read; release it
+ * also after a failure.
  */
 bugpack_status bp_send_settings_read(const char *path, bp_send_settings *settings,
                                      bugpack_error *error);
@@ -65,6 +69,10 @@ void bp_send_settings_release(bp_send_settings *settings);
 /* The destination of that name, or NULL. */
 const bp_send_destination *bp_send_settings_find(const bp_send_settings *settings,
                                                  const char *name);
+/* INVALID where there is none, or with `is_queued` one that the queue cannot send to. */
+bugpack_status bp_send_settings_choose(const bp_send_settings *settings, const char *name,
+                                       bool is_queued, const bp_send_destination **ret_destination,
+                                       bugpack_error *error);
 
 /*
  * Checks a destination whose members are set, and completes it: INVALID for what cannot be, such as
