@@ -146,6 +146,7 @@ static bp_cli_exit symbolize(symbolize_options *options, const char *path, const
              "functions of it have no names yet");
         free(symbolizer.unnamed[i].path);
     }
+    bp_symbolizer_release(&symbolizer);
     if (symbolizer.finder.free != NULL) {
         symbolizer.finder.free(symbolizer.finder.self);
     }

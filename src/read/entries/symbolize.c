@@ -97,26 +97,42 @@ static bool change_stack(bp_symbolizer *symbolizer, const bp_json_tree *stack) {
     return !self.lacks_memory;
 }
 
-/* The document with its frames changed. */
+void bp_symbolizer_release(bp_symbolizer *symbolizer) {
+    bp_json_tree_free(symbolizer->document);
+    free(symbolizer->document_name);
+    symbolizer->document = NULL;
+    symbolizer->document_name = NULL;
+}
+
+/* Reads the document, unless it is the last one, and changes its frames. */
 static bugpack_status change_document(bp_symbolizer *symbolizer, const bp_report_file *report,
-                                      const char *name, bp_json_tree **ret_tree,
-                                      bugpack_error *error) {
+                                      const char *name, bugpack_error *error) {
+    uint64_t before = symbolizer->named_count;
     bp_buffer text;
+    if (symbolizer->document != NULL && strcmp(symbolizer->document_name, name) == 0) {
+        return BUGPACK_OK;
+    }
+    bp_symbolizer_release(symbolizer);
+    symbolizer->document_name = strdup(name);
+    if (symbolizer->document_name == NULL) {
+        return bp_fail_memory(error, "add names to frames");
+    }
     bp_buffer_init(&text, text_max_bytes);
     bugpack_status status = bp_report_file_read(report, name, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_json_tree_read_within(bp_buffer_text(&text), text.size, tree_max_bytes,
-                                          ret_tree, error);
+                                          &symbolizer->document, error);
     }
     bp_buffer_release(&text);
     if (status != BUGPACK_OK) {
         return status;
     }
-    const bp_json_tree *backtrace = bp_json_tree_object(*ret_tree, "backtrace");
+    const bp_json_tree *backtrace = bp_json_tree_object(symbolizer->document, "backtrace");
     bool is_done = backtrace == NULL || change_stack(symbolizer, backtrace);
-    BP_JSON_EACH (thread, bp_json_tree_rows(*ret_tree, "threads")) {
+    BP_JSON_EACH (thread, bp_json_tree_rows(symbolizer->document, "threads")) {
         is_done = is_done && change_stack(symbolizer, thread);
     }
+    symbolizer->document_count = symbolizer->named_count - before;
     return is_done ? BUGPACK_OK : bp_fail_memory(error, "add names to frames");
 }
 
@@ -158,8 +174,6 @@ static void change_text(const char *text, const bp_json_tree *stacks, bp_buffer 
 /* Appends the new text of the entry `name`, beside which is a stacks.json. */
 static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_report_file *report,
                                  const char *name, bp_buffer *out, bugpack_error *error) {
-    uint64_t named_count = symbolizer->named_count; /* the document itself counts */
-    bp_json_tree *stacks = NULL;
     bp_buffer text;
     char *document = NULL;
     bugpack_status status = BUGPACK_OK;
@@ -168,15 +182,13 @@ static bugpack_status print_text(bp_symbolizer *symbolizer, const bp_report_file
         document = NULL;
         status = bp_fail_memory(error, "add names to frames");
     } else if (bp_report_file_has(report, document, NULL)) {
-        status = change_document(symbolizer, report, document, &stacks, error);
-        symbolizer->named_count = named_count;
+        status = change_document(symbolizer, report, document, error);
         status = status == BUGPACK_OK ? bp_report_file_read(report, name, &text, error) : status;
+        if (status == BUGPACK_OK) {
+            change_text(bp_buffer_text(&text), symbolizer->document, out);
+            status = out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "print stacks");
+        }
     }
-    if (status == BUGPACK_OK && stacks != NULL) {
-        change_text(bp_buffer_text(&text), stacks, out);
-        status = out->status == BUGPACK_OK ? BUGPACK_OK : bp_fail_memory(error, "print stacks");
-    }
-    bp_json_tree_free(stacks);
     bp_buffer_release(&text);
     free(document);
     return status;
@@ -186,19 +198,13 @@ bugpack_status bp_symbolize_entry(void *context, const bp_report_file *report, c
                                   bp_buffer *out, uint64_t *ret_count, bugpack_error *error) {
     bp_symbolizer *symbolizer = context;
     const char *of_process = bp_entry_in_process(name);
-    uint64_t before = symbolizer->named_count;
-    bp_json_tree *tree = NULL;
-    bugpack_status status = BUGPACK_OK;
     if (strcmp(of_process, "stacks.txt") == 0) {
         return print_text(symbolizer, report, name, out, error);
     }
-    if (strcmp(of_process, "crash.json") == 0 || strcmp(of_process, "stacks.json") == 0) {
-        status = change_document(symbolizer, report, name, &tree, error);
-        *ret_count = symbolizer->named_count - before;
+    if (strcmp(of_process, "crash.json") != 0 && strcmp(of_process, "stacks.json") != 0) {
+        return BUGPACK_OK;
     }
-    if (status == BUGPACK_OK && *ret_count > 0) {
-        status = bp_json_tree_print(tree, out, error);
-    }
-    bp_json_tree_free(tree);
-    return status;
+    bugpack_status status = change_document(symbolizer, report, name, error);
+    *ret_count = status == BUGPACK_OK ? symbolizer->document_count : 0;
+    return *ret_count > 0 ? bp_json_tree_print(symbolizer->document, out, error) : status;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "entries/redact_report.h"
+#include "json/tree.h"
 #include "model/stacks.h"
 #include "platform/crash_page.h"
 
@@ -21,7 +22,14 @@ typedef struct bp_symbolizer {
         char *path, build_id[BP_CRASH_BUILD_ID_BYTES];
     } unnamed[BP_SYMBOLIZE_UNNAMED_MAX];
     size_t unnamed_count;
+    /* The document that was changed last, which two entries are made of. */
+    bp_json_tree *document;
+    char *document_name;
+    uint64_t document_count; /* of its frames */
 } bp_symbolizer;
+
+/* Frees the last document; not the symbolizer. */
+void bp_symbolizer_release(bp_symbolizer *symbolizer);
 
 /* Its context is a bp_symbolizer. Changes crash.json, stacks.json and stacks.txt, also those of
  * further processes, and counts frames. Errors: those of bp_json_tree_read and of the reader. */
