@@ -1,5 +1,7 @@
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "platform/posix/allocator.h"
@@ -148,6 +150,15 @@ static void read_glibc(bp_symbol *mallinfo2, bp_heap_reading *reading) {
     read_arenas(reading);
 }
 
+/* The object (executable or library) that holds a function; zeroed when unknown. */
+static Dl_info object_of(bp_symbol *symbol) {
+    Dl_info info = {.dli_fbase = NULL};
+    const void *address = NULL;
+    memcpy(&address, &symbol, sizeof address);
+    bool is_known = address != NULL && dladdr(address, &info) != 0;
+    return is_known ? info : (Dl_info){.dli_fbase = NULL};
+}
+
 /*
  * The allocator in use is the one whose object defines malloc: a library that is merely loaded
  * proves nothing.
@@ -161,19 +172,19 @@ static bugpack_status read_default(bp_heap_reading *reading, bugpack_error *erro
                  {"MallocExtension_GetNumericProperty", read_tcmalloc},
                  {"mallinfo2", read_glibc}};
     bp_symbol *allocate = bp_symbol_find("malloc");
-    const void *object = bp_symbol_object(allocate);
-    if (object == NULL) {
+    const Dl_info object = object_of(allocate);
+    if (object.dli_fbase == NULL) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the program does not show its malloc");
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         bp_symbol *symbol = bp_symbol_find(known[i].symbol);
-        if (symbol != NULL && bp_symbol_object(symbol) == object) {
+        if (symbol != NULL && object_of(symbol).dli_fbase == object.dli_fbase) {
             known[i].read(symbol, reading);
             return BUGPACK_OK;
         }
     }
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "the malloc of \"%s\" tells nothing of its heap",
-                   bp_symbol_file(allocate));
+                   object.dli_fname != NULL ? object.dli_fname : "");
 }
 
 bugpack_status bp_allocator_read(bp_heap_reading *ret_reading, bugpack_error *error) {

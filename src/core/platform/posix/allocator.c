@@ -54,22 +54,6 @@ bp_symbol *bp_symbol_find(const char *name) {
     return symbol != NULL ? symbol : find_linked(name);
 }
 
-static bool describe(bp_symbol *symbol, Dl_info *ret_info) {
-    const void *address = NULL;
-    memcpy(&address, &symbol, sizeof address);
-    return address != NULL && dladdr(address, ret_info) != 0;
-}
-
-const void *bp_symbol_object(bp_symbol *symbol) {
-    Dl_info info = {0};
-    return describe(symbol, &info) ? info.dli_fbase : NULL;
-}
-
-const char *bp_symbol_file(bp_symbol *symbol) {
-    Dl_info info = {0};
-    return describe(symbol, &info) && info.dli_fname != NULL ? info.dli_fname : "";
-}
-
 void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system_errno) {
     bugpack_error detail = BUGPACK_ERROR_INIT;
     size_t length = strlen(reading->missing);

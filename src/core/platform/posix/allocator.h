@@ -15,12 +15,6 @@ typedef void bp_symbol(void);
 /* The program's function of this name; NULL when it has none that can be seen. */
 bp_symbol *bp_symbol_find(const char *name);
 
-/* Where the object (executable or library) that holds the function begins; NULL when unknown. */
-const void *bp_symbol_object(bp_symbol *symbol);
-
-/* Its file name, any bytes; "" when unknown. Valid while the object is loaded. */
-const char *bp_symbol_file(bp_symbol *symbol);
-
 /* Appends what the allocator did not report, if it fits. */
 void bp_heap_reading_miss(bp_heap_reading *reading, const char *what, int system_errno);
 
