@@ -85,43 +85,29 @@ bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
     return true;
 }
 
-/* Takes the numbers of a piece of a "children" file. The last one may be cut, so it is moved to the
- * front. False without memory. */
-static bool take_numbers(char *text, size_t *text_bytes, bool is_end, bp_pid_list *children) {
-    bp_proc_scan scan = {text, text + *text_bytes};
-    for (;;) {
-        bp_proc_skip_blanks(&scan);
-        const char *begin = scan.next;
-        uint64_t pid;
-        bool is_number = bp_proc_take_number(&scan, 10, &pid);
-        if (!is_number || (scan.next == scan.end && !is_end)) {
-            *text_bytes = is_number || begin == scan.end ? (size_t)(scan.end - begin) : 0;
-            memmove(text, begin, *text_bytes);
-            return true;
-        }
-        if (pid > 0 && pid <= INT32_MAX && !bp_pid_list_add(children, (pid_t)pid)) {
-            return false;
-        }
-    }
-}
-
 int bp_proc_list_children(int threads_fd, uint64_t tid, bp_pid_list *children) {
-    char text[4096];
-    size_t text_bytes = 0;
+    static const size_t text_max_bytes = (size_t)64
+                                         << 20; /* over that of as many ids as there are */
+    bp_buffer text;
+    bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = bp_proc_open_at(threads_fd, O_RDONLY, "%llu/children", (unsigned long long)tid);
     if (fd < 0) {
         return errno;
     }
-    ssize_t count;
-    int result = 0;
-    do {
-        count = read(fd, text + text_bytes, sizeof text - text_bytes);
-        result = count < 0 ? errno : 0;
-        text_bytes += count > 0 ? (size_t)count : 0;
-        if (count >= 0 && !take_numbers(text, &text_bytes, count == 0, children)) {
+    bp_buffer_init(&text, text_max_bytes);
+    bugpack_status status = bp_file_read_fd(fd, "children", &text, &error);
+    int result = status == BUGPACK_ERR_NO_MEMORY ? ENOMEM : error.system_errno;
+    const char *begin = bp_buffer_text(&text);
+    bp_proc_scan scan = {begin, begin + text.size};
+    uint64_t pid;
+    bp_proc_skip_blanks(&scan);
+    while (result == 0 && bp_proc_take_number(&scan, 10, &pid)) {
+        if (pid > 0 && pid <= INT32_MAX && !bp_pid_list_add(children, (pid_t)pid)) {
             result = ENOMEM;
         }
-    } while (count > 0 && result == 0);
+        bp_proc_skip_blanks(&scan);
+    }
+    bp_buffer_release(&text);
     (void)close(fd);
     return result;
 }
