@@ -81,16 +81,12 @@ static bugpack_status fail_not_there(const bp_task *process, bugpack_error *erro
 
 static bugpack_status read_any_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error) {
-    char text[2048];
-    ssize_t length = bp_proc_read_small(process->directory_fd, "stat", text, sizeof text);
-    if (length < 0) {
-        return bp_process_fail(process, errno, "read stat of", error);
-    }
-    if (!bp_proc_parse_stat(text, (size_t)length, ret_stat)) {
+    int result = bp_proc_read_stat(process->directory_fd, ret_stat, "stat");
+    if (result == EBADMSG) {
         return bp_fail(error, BUGPACK_ERR_IO, "cannot make sense of stat of process %d",
                        (int)process->pid);
     }
-    return BUGPACK_OK;
+    return result == 0 ? BUGPACK_OK : bp_process_fail(process, result, "read stat of", error);
 }
 
 bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
