@@ -16,27 +16,19 @@ size_t bp_utf8_sequence_length(const unsigned char *bytes, size_t available) {
     if (first < 0x80) {
         return 1;
     }
-    if (first >= 0xC2 && first <= 0xDF) {
-        return available >= 2 && is_continuation(bytes[1]) ? 2 : 0;
+    size_t length = 2 + (size_t)(first >= 0xE0) + (first >= 0xF0);
+    if (first < 0xC2 || first > 0xF4 || available < length) {
+        return 0;
     }
-    if (first >= 0xE0 && first <= 0xEF) {
-        if (available < 3 || !is_continuation(bytes[1]) || !is_continuation(bytes[2])) {
+    for (size_t i = 1; i < length; i++) {
+        if (!is_continuation(bytes[i])) {
             return 0;
         }
-        bool is_overlong = first == 0xE0 && bytes[1] < 0xA0;
-        bool is_surrogate = first == 0xED && bytes[1] > 0x9F;
-        return is_overlong || is_surrogate ? 0 : 3;
     }
-    if (first >= 0xF0 && first <= 0xF4) {
-        if (available < 4 || !is_continuation(bytes[1]) || !is_continuation(bytes[2]) ||
-            !is_continuation(bytes[3])) {
-            return 0;
-        }
-        bool is_overlong = first == 0xF0 && bytes[1] < 0x90;
-        bool is_too_large = first == 0xF4 && bytes[1] > 0x8F;
-        return is_overlong || is_too_large ? 0 : 4;
-    }
-    return 0;
+    bool is_overlong = (first == 0xE0 && bytes[1] < 0xA0) || (first == 0xF0 && bytes[1] < 0x90);
+    bool is_surrogate = first == 0xED && bytes[1] > 0x9F;
+    bool is_too_large = first == 0xF4 && bytes[1] > 0x8F;
+    return is_overlong || is_surrogate || is_too_large ? 0 : length;
 }
 
 bool bp_utf8_is_valid(const void *bytes, size_t byte_count) {
