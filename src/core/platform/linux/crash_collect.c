@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "platform/linux/build_id.h"
 #include "platform/linux/proc_text.h"
 #include "platform/linux/thread_wait.h"
@@ -196,9 +197,7 @@ static void read_maps(bp_crash_page *page, const bp_crash_source *source) {
         count = read(fd, page->maps + used, sizeof page->maps - used);
         used += count > 0 ? (size_t)count : 0;
     }
-    if (opened_fd >= 0) {
-        (void)close(opened_fd);
-    }
+    bp_file_close(opened_fd);
     page->are_maps_cut = count != 0 || fd < 0;
     while (used > 0 && page->maps[used - 1] != '\n') {
         used--;
@@ -355,9 +354,7 @@ static size_t read_thread_file(int threads_fd, int32_t tid, const char *name, ch
     memcpy(path + length, name, strlen(name) + 1);
     int fd = openat(threads_fd, path, O_RDONLY | O_CLOEXEC);
     ssize_t count = fd >= 0 ? read(fd, out, out_bytes) : 0;
-    if (fd >= 0) {
-        (void)close(fd);
-    }
+    bp_file_close(fd);
     return count > 0 ? (size_t)count : 0;
 }
 
@@ -474,9 +471,7 @@ void bp_crash_collect_memory(bp_crash_page *page, const bp_crash_source *source,
         int fd = open(source->threads_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         list_threads(page, source, fd);
         copy_threads(page, source, fd);
-        if (fd >= 0) {
-            (void)close(fd);
-        }
+        bp_file_close(fd);
     }
     page->module_count = 0;
     read_modules(page, source);

@@ -281,12 +281,9 @@ static bool sweep_one(int dir_fd, const char *name) {
 size_t bp_staged_file_sweep(int dir_fd) {
     /* A descriptor of its own: a duplicate would share, and move, the caller's position. */
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    DIR *stream = fdopendir(fd);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (stream == NULL) {
-        (void)close(fd);
+        bp_file_close(fd);
         return 0;
     }
     size_t removed_count = 0;
