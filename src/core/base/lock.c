@@ -65,15 +65,13 @@ void bp_lock_note_released(const bp_lock *lock) {
 }
 
 void bp_lock_check_wait(const bp_lock *lock) {
-    bool is_held = false;
+    if (held.count == 0) {
+        fail(lock->name, "is waited on by a thread that does not hold it", "");
+    }
     for (size_t i = 0; i < held.count; i++) {
-        is_held = is_held || held.locks[i] == lock;
         if (held.locks[i] != lock) {
             fail(lock->name, "is waited on under", held.locks[i]->name);
         }
-    }
-    if (!is_held) {
-        fail(lock->name, "is waited on by a thread that does not hold it", "");
     }
 }
 
