@@ -27,28 +27,22 @@ static bool compose(bp_ring_dir *dir, const char *above, bool is_common) {
 }
 
 bool bp_ring_dirs_next(unsigned *cursor, bp_ring_dir *ret_dir) {
-    if (*cursor == PLACE_USER) {
-        /* The XDG specification: a relative value is invalid and to be ignored. */
-        const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
-        *cursor = PLACE_RUN;
-        if (runtime != NULL && runtime[0] == '/' && compose(ret_dir, runtime, false)) {
-            return true;
+    bool is_found = false;
+    while (!is_found && *cursor < PLACE_END) {
+        unsigned place = (*cursor)++;
+        if (place == PLACE_USER) {
+            /* The XDG specification: a relative value is invalid and to be ignored. */
+            const char *runtime = bp_machine_environment("XDG_RUNTIME_DIR");
+            is_found = runtime != NULL && runtime[0] == '/' && compose(ret_dir, runtime, false);
+        } else if (place == PLACE_RUN) {
+            is_found = geteuid() == 0 && compose(ret_dir, "/run", true);
+        } else {
+            (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u",
+                           (unsigned)geteuid());
+            is_found = ret_dir->is_common = true;
         }
     }
-    if (*cursor == PLACE_RUN) {
-        *cursor = PLACE_SHM;
-        if (geteuid() == 0) {
-            return compose(ret_dir, "/run", true);
-        }
-    }
-    if (*cursor == PLACE_SHM) {
-        *cursor = PLACE_END;
-        (void)snprintf(ret_dir->path, sizeof ret_dir->path, "/dev/shm/bugpack-%u",
-                       (unsigned)geteuid());
-        ret_dir->is_common = true;
-        return true;
-    }
-    return false;
+    return is_found;
 }
 
 /* The length of the path of the directory of a mapped file, or 0. */
