@@ -37,24 +37,18 @@ static bp_open_file_kind kind_of_inode(const char *name) {
 
 /* The type bits of st_mode, as every kernel has them (include/uapi/linux/stat.h). */
 static bp_open_file_kind kind_of_mode(uint32_t mode) {
-    switch (mode >> 12) {
-    case 001:
-        return BP_OPEN_FILE_FIFO;
-    case 002:
-        return BP_OPEN_FILE_CHARACTER_DEVICE;
-    case 004:
-        return BP_OPEN_FILE_DIRECTORY;
-    case 006:
-        return BP_OPEN_FILE_BLOCK_DEVICE;
-    case 010:
-        return BP_OPEN_FILE_FILE;
-    case 012:
-        return BP_OPEN_FILE_SYMLINK;
-    case 014:
-        return BP_OPEN_FILE_SOCKET;
-    default:
-        return BP_OPEN_FILE_OTHER;
+    static const struct {
+        uint32_t type;
+        bp_open_file_kind kind;
+    } rows[] = {{001, BP_OPEN_FILE_FIFO},      {002, BP_OPEN_FILE_CHARACTER_DEVICE},
+                {004, BP_OPEN_FILE_DIRECTORY}, {006, BP_OPEN_FILE_BLOCK_DEVICE},
+                {010, BP_OPEN_FILE_FILE},      {012, BP_OPEN_FILE_SYMLINK},
+                {014, BP_OPEN_FILE_SOCKET}};
+    size_t i = 0, count = sizeof rows / sizeof rows[0];
+    while (i < count && rows[i].type != mode >> 12) {
+        i++;
     }
+    return i < count ? rows[i].kind : BP_OPEN_FILE_OTHER;
 }
 
 bp_open_file_kind bp_open_file_kind_of(const char *target, uint32_t mode) {
@@ -374,13 +368,8 @@ static void take_tcp_info(const unsigned char *info, size_t length, bp_socket_di
 static void take_attributes(const unsigned char *bytes, size_t at, size_t end, bool is_inet,
                             bp_socket_diag *diag) {
     enum { info = 2 }; /* INET_DIAG_INFO */
-    enum {
-        name = 0,
-        peer = 2,
-        pending = 3,
-        queues = 4
-    }; /* UNIX_DIAG_NAME, …_PEER, …_ICONS,
-          …_RQLEN */
+    /* UNIX_DIAG_NAME, …_PEER, …_ICONS, …_RQLEN */
+    enum { name = 0, peer = 2, pending = 3, queues = 4 };
     while (end - at >= attribute_bytes) {
         size_t length = (size_t)number_at(bytes, end, at, 2);
         uint64_t type = number_at(bytes, end, at + 2, 2);
