@@ -71,12 +71,17 @@ static bool is_leap(unsigned year) {
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
+/* The days of a year before a month. */
+static unsigned days_before(unsigned year, unsigned month) {
+    static const unsigned days[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    return days[month - 1] + (is_leap(year) && month > 2);
+}
+
 /*
  * Not gmtime_r: under a TZ of the "right/" kind glibc takes 27 leap seconds off there, and it takes
  * a lock that a forked child may find held for good.
  */
 bp_civil_time bp_clock_civil(uint64_t wall_ns) {
-    static const unsigned month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     uint64_t seconds = wall_ns / BP_NS_PER_SEC;
     unsigned days = (unsigned)(seconds / 86400);
     unsigned rest = (unsigned)(seconds % 86400);
@@ -88,15 +93,10 @@ bp_civil_time bp_clock_civil(uint64_t wall_ns) {
     for (; days >= 365u + is_leap(civil.year); civil.year++) {
         days -= 365u + is_leap(civil.year);
     }
-    for (;; civil.month++) {
-        bool has_leap_day = civil.month == 2 && is_leap(civil.year);
-        unsigned length = month_days[civil.month - 1] + has_leap_day;
-        if (days < length) {
-            break;
-        }
-        days -= length;
+    while (civil.month < 12 && days >= days_before(civil.year, civil.month + 1)) {
+        civil.month++;
     }
-    civil.day = days + 1;
+    civil.day = days - days_before(civil.year, civil.month) + 1;
     return civil;
 }
 
@@ -129,11 +129,10 @@ static bool take_digits(const char **at, size_t count, unsigned max, unsigned *r
 }
 
 uint64_t bp_clock_secs(bp_civil_time at) {
-    static const unsigned before_month[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
     uint64_t past = at.year - 1;
     uint64_t leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
-    uint64_t days = (uint64_t)(at.year - 1970) * 365 + leap_days + before_month[at.month - 1] +
-                    (is_leap(at.year) && at.month > 2) + at.day - 1;
+    uint64_t days =
+        (uint64_t)(at.year - 1970) * 365 + leap_days + days_before(at.year, at.month) + at.day - 1;
     return days * 86400 + at.hour * 3600u + at.minute * 60u + at.second;
 }
 
