@@ -342,16 +342,14 @@ enum { thread_bytes_min = 1024, thread_bytes_max = 16384 };
  * for a failure. */
 static size_t read_thread_file(int threads_fd, int32_t tid, const char *name, char *out,
                                size_t out_bytes) {
-    char path[32], digits[12];
-    size_t digit_count = 0, length = 0;
+    char room[32];
+    size_t name_bytes = strlen(name) + 1;
+    char *path = room + sizeof room - name_bytes;
+    memcpy(path, name, name_bytes);
     do {
-        digits[digit_count++] = (char)('0' + tid % 10);
+        *--path = (char)('0' + tid % 10);
         tid /= 10;
     } while (tid > 0);
-    while (digit_count > 0) {
-        path[length++] = digits[--digit_count];
-    }
-    memcpy(path + length, name, strlen(name) + 1);
     int fd = openat(threads_fd, path, O_RDONLY | O_CLOEXEC);
     ssize_t count = fd >= 0 ? read(fd, out, out_bytes) : 0;
     bp_file_close(fd);
