@@ -157,9 +157,10 @@ bool bp_cli_read_log(const bp_cli_option *option, const char *text, void *field)
 }
 
 bool bp_cli_read_without(const bp_cli_option *option, const char *text, void *field) {
-    char mistake[BP_ENTRY_MISTAKE_BYTES];
-    if (text[0] != '\0' && !bp_entry_is_optional_list(text)) {
-        bp_cli_say_usage("--%s: %s", option->name, bp_entry_explain_list(text, mistake));
+    char out[BP_ENTRY_MISTAKE_BYTES];
+    const char *mistake = bp_entry_refuse_list(text, out);
+    if (mistake != NULL) {
+        bp_cli_say_usage("--%s: %s", option->name, mistake);
         return false;
     }
     return bp_cli_read_text(option, text, field);

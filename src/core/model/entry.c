@@ -36,10 +36,14 @@ static bool is_of_process(const char *name) {
     return strncasecmp(name, BP_ENTRY_PROCESSES, sizeof BP_ENTRY_PROCESSES - 1) == 0;
 }
 
-const char *bp_entry_in_process(const char *name) {
+size_t bp_entry_folder_bytes(const char *name) {
     const char *slash =
         is_of_process(name) ? strchr(name + sizeof BP_ENTRY_PROCESSES - 1, '/') : NULL;
-    return slash != NULL ? slash + 1 : name;
+    return slash != NULL ? (size_t)(slash + 1 - name) : 0;
+}
+
+const char *bp_entry_in_process(const char *name) {
+    return name + bp_entry_folder_bytes(name);
 }
 
 bp_entry_id bp_entry_find(const char *name) {
@@ -90,17 +94,13 @@ static bool find_mistake(const char *list, const char **ret_word, size_t *ret_by
     return false;
 }
 
-bool bp_entry_is_optional_list(const char *list) {
-    const char *word;
-    size_t bytes;
-    return !find_mistake(list, &word, &bytes);
-}
-
-const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]) {
+const char *bp_entry_refuse_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]) {
     const char *wrong = "";
     size_t bytes = 0;
     char word[64];
-    (void)find_mistake(list, &wrong, &bytes);
+    if (!find_mistake(list, &wrong, &bytes)) {
+        return NULL;
+    }
     (void)snprintf(word, sizeof word, "%.*s", (int)(bytes < sizeof word ? bytes : sizeof word - 1),
                    wrong);
     bp_suggestion near = {.word = word};

@@ -5,6 +5,7 @@
 #define BP_MODEL_ENTRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum bp_entry_form {
     BP_ENTRY_ANY, /* whatever it is */
@@ -116,18 +117,19 @@ unsigned bp_entry_rank(const char *name);
 /* Checks the name of a host's artefact: the end of a sentence that says what is wrong, or NULL. */
 const char *bp_entry_refuse(const char *name);
 
-/* True if each name in a list, separated by spaces, is of an entry that can be left out; and
- * whether this name is in it. */
-bool bp_entry_is_optional_list(const char *list);
+/* True if a list, separated by spaces, has this name. */
 bool bp_entry_is_in_list(const char *list, const char *name);
 
-/* Error text for an invalid list: the first wrong name, and the one that was probably meant. */
+/* Checks that each name in such a list is of an entry that can be left out: a sentence with the
+ * first wrong one, and the one that was probably meant; or NULL. */
 enum { BP_ENTRY_MISTAKE_BYTES = 256 };
-const char *bp_entry_explain_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]);
+const char *bp_entry_refuse_list(const char *list, char out[BP_ENTRY_MISTAKE_BYTES]);
 
-/* The directory of the further processes of a report, each in one of its own; and the name of an
- * entry without them. */
+/* The directory of the further processes of a report, each in one of its own; the bytes of
+ * "processes/<pid>-<name>/" at the front of an entry's name, 0 for any other; and the name without
+ * them. */
 #define BP_ENTRY_PROCESSES "processes/"
+size_t bp_entry_folder_bytes(const char *name);
 const char *bp_entry_in_process(const char *name);
 
 /* True if two entry names would be one file where case does not count (ASCII). */

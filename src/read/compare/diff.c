@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "entries/call_tree.h"
 #include "entries/json_lines.h"
+#include "model/entry.h"
 
 /* For one entry: a capture of some 100,000 threads. */
 static const uint64_t entry_max_bytes = (uint64_t)256 << 20;
@@ -71,7 +72,7 @@ static size_t list_processes(const bp_report_file *report, diff_process rows[pro
     rows[0] = (diff_process){.folder = ""};
     for (size_t i = 0; i < bp_report_file_count(report) && count < process_max; i++) {
         const char *entry = bp_report_file_name(report, i);
-        size_t length = bp_report_folder_bytes(entry);
+        size_t length = bp_entry_folder_bytes(entry);
         if (length > 0 && length < 96 && strncmp(entry, rows[count - 1].folder, length) != 0) {
             rows[count++] = (diff_process){.folder = entry, .folder_bytes = (int)length};
         }

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 #include "entries/frames.h"
+#include "model/entry.h"
 #include "model/fields.h"
 
 /* --- what it said ------------------------------------------------------------------------- */
@@ -706,7 +707,7 @@ static bool is_loss(const bp_evidence *evidence, const bp_json_tree *line) {
 static bool is_same_loss(const bp_json_tree *line, const bp_json_tree *other) {
     const char *reason = bp_json_tree_text(line, "reason");
     const char *name = bp_json_tree_text_or(line, "name", "");
-    size_t length = bp_report_folder_bytes(name);
+    size_t length = bp_entry_folder_bytes(name);
     return (reason != NULL && strcmp(bp_json_tree_text_or(other, "reason", ""), reason) == 0) ||
            (length > 0 && strncmp(bp_json_tree_text_or(other, "name", ""), name, length) == 0);
 }

@@ -310,13 +310,6 @@ const char *bp_report_file_name(const bp_report_file *report, size_t index) {
     return bp_archive_reader_member(report->archive, index).name;
 }
 
-size_t bp_report_folder_bytes(const char *name) {
-    static const char processes[] = "processes/";
-    const size_t begin = sizeof processes - 1;
-    const char *slash = strncmp(name, processes, begin) == 0 ? strchr(name + begin, '/') : NULL;
-    return slash != NULL ? (size_t)(slash + 1 - name) : 0;
-}
-
 void bp_report_process_key(const bp_json_tree *process, char out[BP_REPORT_KEY_BYTES]) {
     const char *boot = bp_json_tree_text_or(process, "boot_id", "");
     uint64_t pid, ticks;

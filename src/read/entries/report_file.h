@@ -75,10 +75,6 @@ bool bp_report_file_has(const bp_report_file *report, const char *name, uint64_t
 size_t bp_report_file_count(const bp_report_file *report);
 const char *bp_report_file_name(const bp_report_file *report, size_t index);
 
-/* The bytes of "processes/<pid>-<name>/" at the front of an entry's name, where the entries of a
- * further process are; 0 for any other name. */
-size_t bp_report_folder_bytes(const char *name);
-
 /* A name for the process of a process.json that is the same in all reports: boot, pid and start; ""
  * where that is not known. NULL is fine. */
 enum { BP_REPORT_KEY_BYTES = 96 };

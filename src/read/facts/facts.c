@@ -12,6 +12,7 @@
 #include "facts/group.h"
 #include "facts/screen_facts.h"
 #include "facts/signature_facts.h"
+#include "model/entry.h"
 #include "model/metadata.h"
 
 enum { process_max = 512, deep_max = 64 }; /* the second: with stacks and profile */
@@ -437,7 +438,7 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool 
     bp_json_make_end(&reader->maker);
     for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(facts->report); i++) {
         const char *entry = bp_report_file_name(facts->report, i);
-        size_t length = bp_report_folder_bytes(entry);
+        size_t length = bp_entry_folder_bytes(entry);
         if (length == 0 || strncmp(entry, last, length) == 0) {
             continue; /* the entries of a process follow each other */
         }
@@ -460,7 +461,7 @@ static bugpack_status read_further(report_reader *reader, bp_facts *facts, bool 
 
 static bool has_further(const bp_report_file *report) {
     for (size_t i = 0; i < bp_report_file_count(report); i++) {
-        if (bp_report_folder_bytes(bp_report_file_name(report, i)) > 0) {
+        if (bp_entry_folder_bytes(bp_report_file_name(report, i)) > 0) {
             return true;
         }
     }

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "entries/frames.h"
+#include "model/entry.h"
 
 /* Stacks of stacks.json that are looked for. */
 typedef struct wanted_stacks {
@@ -135,7 +136,7 @@ void bp_sign_findings(const bp_report_file *report, const bp_findings *findings,
     bp_diagnosis diagnosis = finding->diagnosis;
     bool is_running = diagnosis == BP_DIAGNOSIS_SPIN || diagnosis == BP_DIAGNOSIS_SPIN_CALLS;
     wanted_stacks wanted = {.tids = finding->tids, .count = is_running ? 0 : finding->tid_count};
-    size_t folder_bytes = bp_report_folder_bytes(finding->entry);
+    size_t folder_bytes = bp_entry_folder_bytes(finding->entry);
     memcpy(folder, finding->entry, folder_bytes);
     folder[folder_bytes] = '\0';
     read_stacks(report, folder, max_bytes, &wanted);

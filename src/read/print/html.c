@@ -10,6 +10,7 @@
 #include "entries/frames.h"
 #include "entries/json_lines.h"
 #include "entries/manifest_lines.h"
+#include "model/entry.h"
 #include "print/html_style.h"
 #include "print/html_text.h"
 #include "print/sections.h"
@@ -554,7 +555,7 @@ static void write_notifications(html_page *page) {
 
 /* True for an entry of the report, and of a process of interest. */
 static bool is_of_interest(const html_page *page, const char *entry) {
-    size_t length = bp_report_folder_bytes(entry);
+    size_t length = bp_entry_folder_bytes(entry);
     BP_JSON_EACH (process, length > 0 ? of_interest(page) : NULL) {
         const char *folder = bp_json_tree_text_or(process, "folder", "");
         if (strlen(folder) == length && strncmp(folder, entry, length) == 0) {

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "entries/json_lines.h"
+#include "model/entry.h"
 #include "model/fields.h"
 
 enum { channel_bytes = 256, piece_max_bytes = 320 * 1024 };
@@ -190,7 +191,7 @@ static void advance(log_cursor *cursor, const bp_line_clock *clock) {
 
 /* True if an entry is a log, of any process of the report. */
 static bool is_log(const char *name, bool *ret_ring) {
-    name += bp_report_folder_bytes(name);
+    name += bp_entry_folder_bytes(name);
     *ret_ring = strcmp(name, "logs.jsonl") == 0;
     return *ret_ring || strncmp(name, "logs/", 5) == 0;
 }

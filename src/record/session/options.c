@@ -120,12 +120,11 @@ static bugpack_status check_fields(const bugpack_options *options, bugpack_error
             return bp_fail(error, BUGPACK_ERR_INVALID, "%s", rules[i].sentence);
         }
     }
-    if (options->without_entries != NULL && !bp_entry_is_optional_list(options->without_entries)) {
-        char mistake[BP_ENTRY_MISTAKE_BYTES];
-        return bp_fail(error, BUGPACK_ERR_INVALID, "without_entries: %s",
-                       bp_entry_explain_list(options->without_entries, mistake));
-    }
-    return BUGPACK_OK;
+    char text[BP_ENTRY_MISTAKE_BYTES];
+    const char *without = options->without_entries;
+    const char *mistake = without != NULL ? bp_entry_refuse_list(without, text) : NULL;
+    return mistake == NULL ? BUGPACK_OK
+                           : bp_fail(error, BUGPACK_ERR_INVALID, "without_entries: %s", mistake);
 }
 
 /* A directory of reports. */

@@ -105,11 +105,12 @@ Test(report_name, leaves_the_directory_of_processes_to_the_library) {
 }
 
 Test(report_name, knows_which_entries_can_be_left_out) {
-    cr_expect(bp_entry_is_optional_list(""));
-    cr_expect(bp_entry_is_optional_list("  threads.json process.json "));
-    cr_expect(not(bp_entry_is_optional_list("threads.json metadata.json")));
-    cr_expect(not(bp_entry_is_optional_list("threads.json,process.json")));
-    cr_expect(not(bp_entry_is_optional_list("threads")));
+    char out[BP_ENTRY_MISTAKE_BYTES];
+    cr_expect(eq(ptr, bp_entry_refuse_list("", out), NULL));
+    cr_expect(eq(ptr, bp_entry_refuse_list("  threads.json process.json ", out), NULL));
+    cr_expect(ne(ptr, bp_entry_refuse_list("threads.json metadata.json", out), NULL));
+    cr_expect(ne(ptr, bp_entry_refuse_list("threads.json,process.json", out), NULL));
+    cr_expect(ne(ptr, bp_entry_refuse_list("threads", out), NULL));
     cr_expect(bp_entry_is_in_list("process.json threads.json", "threads.json"));
     cr_expect(not(bp_entry_is_in_list("process.json threads.json", "thread-heap.json")));
     cr_expect(not(bp_entry_is_in_list("threads.jsonl", "threads.json")));
