@@ -10,12 +10,7 @@
 #include "platform/linux/files.h"
 #include "platform/thread.h"
 
-enum {
-    thread_max = 4096,
-    word_max = 4 << 20,
-    line_max_bytes = 256 << 10,
-    head_words = 2
-};
+enum { thread_max = 4096, word_max = 4 << 20, line_max_bytes = 256 << 10, head_words = 2 };
 static const uint32_t kernel_mark = (uint32_t)1 << 31, cut_mark = (uint32_t)1 << 30;
 
 /* A process that maps code all the time, as one with a JIT, is not listed anew each time. */
@@ -30,13 +25,10 @@ static bool open_fold(bp_profile_fold *fold) {
     if (fold->is_open || fold->status != BUGPACK_OK) {
         return fold->status == BUGPACK_OK;
     }
-    fold->unwinder =
-        (bp_unwinder){.deadline_ns = fold->deadline_ns,
-                      .pid = fold->pid,
-                      .task_fd = -1,
-                      .memory_fd = -1,
-                      .files = {.pid = fold->pid, .process_fd = -1, .stop = fold->stop},
-                      .out = {.pid = (uint64_t)fold->pid}};
+    fold->unwinder = (bp_unwinder){.deadline_ns = fold->deadline_ns,
+                                   .pid = fold->pid,
+                                   .files = {.pid = fold->pid, .stop = fold->stop},
+                                   .out = {.pid = (uint64_t)fold->pid}};
     fold->is_open = true;
     fold->is_stale = false;
     fold->opened_ns = bp_clock_monotonic_ns();

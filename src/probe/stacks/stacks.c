@@ -368,9 +368,7 @@ bugpack_status bp_stacks_read(pid_t pid, const bp_stacks_plan *plan, bp_stacks *
     struct reader reader = {
         .unwinder = {.deadline_ns = plan->deadline_ns,
                      .pid = pid,
-                     .task_fd = -1,
-                     .memory_fd = -1,
-                     .files = {.pid = pid, .process_fd = -1, .stop = plan->stop},
+                     .files = {.pid = pid, .stop = plan->stop},
                      .out = {.pid = (uint64_t)pid, .is_of_all = plan->stops_threads}},
         .plan = plan,
         .helper = {.fd = -1}};
@@ -498,11 +496,8 @@ bugpack_status bp_stacks_read_crash(const bp_crash_page *page, const bp_stacks_p
                                     bool is_host, bp_stacks *ret_stacks, bugpack_error *error) {
     bp_unwinder unwinder = {.deadline_ns = plan->deadline_ns,
                             .pid = (pid_t)page->pid,
-                            .task_fd = -1,
-                            .memory_fd = -1,
                             .files = {.dead = page,
                                       .is_host = is_host,
-                                      .process_fd = -1,
                                       .stop = plan->stop,
                                       .is_of_report = page->is_of_core != 0},
                             .out = {.pid = (uint64_t)page->pid, .is_of_crash = true}};

@@ -304,6 +304,7 @@ static bool has_room(void) {
 }
 
 bugpack_status bp_unwinder_init(bp_unwinder *unwinder, bugpack_error *error) {
+    unwinder->task_fd = unwinder->memory_fd = unwinder->files.process_fd = -1;
     unwinder->files.dw = bp_libdw_get(error);
     if (unwinder->files.dw == NULL) {
         return BUGPACK_ERR_UNSUPPORTED;
