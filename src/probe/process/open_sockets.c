@@ -394,23 +394,21 @@ static void read_queues(struct sockets *sockets) {
                                                  .udiag_states = UINT32_MAX,
                                                  .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER |
                                                                UDIAG_SHOW_ICONS | UDIAG_SHOW_RQLEN};
-    bool has_listeners[2] = {false, false};
     if ((sockets->tables >> BP_SOCKET_UNIX & 1u) != 0) {
         ask_kernel(sockets, &of_unix, sizeof of_unix, true);
-    }
-    for (size_t i = 0; i < sockets->count; i++) {
-        const bp_socket *socket = sockets->items[i];
-        for (size_t k = 0; k < 2; k++) {
-            has_listeners[k] |=
-                socket->is_listening && strcmp(socket->protocol, k == 0 ? "tcp" : "tcp6") == 0;
-        }
     }
     for (size_t k = 0; k < 2; k++) {
         enum { listen_state = 10 }; /* TCP_LISTEN */
         const struct inet_diag_req_v2 of_tcp = {.sdiag_family = k == 0 ? AF_INET : AF_INET6,
                                                 .sdiag_protocol = IPPROTO_TCP,
                                                 .idiag_states = 1u << listen_state};
-        if (has_listeners[k]) {
+        bool has_listener = false;
+        for (size_t i = 0; i < sockets->count; i++) {
+            const bp_socket *socket = sockets->items[i];
+            has_listener |=
+                socket->is_listening && strcmp(socket->protocol, k == 0 ? "tcp" : "tcp6") == 0;
+        }
+        if (has_listener) {
             ask_kernel(sockets, &of_tcp, sizeof of_tcp, true);
         }
     }
