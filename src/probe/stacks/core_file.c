@@ -30,6 +30,12 @@ typedef struct note {
     size_t byte_count;
 } note;
 
+/* A file that is mapped: `name` is none if it could end a line of maps. */
+typedef struct file_entry {
+    uint64_t start, end, page_offset;
+    const char *name;
+} file_entry;
+
 typedef struct core {
     int fd;
     const char *path;
@@ -40,6 +46,7 @@ typedef struct core {
     size_t notes_bytes;
     size_t thread_count;
     note signal, program, auxiliary, files;
+    file_entry executable;
     bp_crash_page *page;
 } core;
 
@@ -166,12 +173,6 @@ typedef struct file_list {
     uint64_t count, next, page_bytes, inode;
 } file_list;
 
-/* A file that is mapped: `name` is none if it could end a line of maps. */
-typedef struct file_entry {
-    uint64_t start, end, page_offset;
-    const char *name;
-} file_entry;
-
 static void open_files(const core *self, file_list *list) {
     enum { head_bytes = 16, entry_bytes = 24 };
     uint64_t head[2];
@@ -226,15 +227,14 @@ static uint64_t program_address(const core *self) {
     return 0;
 }
 
-static void find_program(const core *self, file_entry *ret_entry) {
+static void find_program(core *self) {
     file_list list;
     file_entry entry = {.name = NULL};
     uint64_t address = program_address(self);
-    *ret_entry = entry;
     open_files(self, &list);
     while (take_file(&list, &entry)) {
         if (entry.start <= address && address < entry.end) {
-            *ret_entry = entry;
+            self->executable = entry;
         }
     }
 }
@@ -289,10 +289,7 @@ static void add_files_before(map_maker *maker, uint64_t address) {
 }
 
 static void add_maps(core *self, const char *exe) {
-    map_maker maker = {.page = self->page, .exe = exe};
-    file_entry program;
-    find_program(self, &program);
-    maker.program = program.name;
+    map_maker maker = {.page = self->page, .program = self->executable.name, .exe = exe};
     open_files(self, &maker.list);
     maker.has_entry = take_file(&maker.list, &maker.entry);
     for (size_t i = 0; i < self->segment_count && self->page->are_maps_cut == 0; i++) {
@@ -413,9 +410,7 @@ static uint64_t add_threads(core *self, const char *name) {
 
 /* Where a file that is given for the program is, which must be it if both have a build id. */
 static bugpack_status check_program(const core *self, const char *exe, bugpack_error *error) {
-    file_entry program;
     char build_id[BP_CRASH_BUILD_ID_BYTES] = "";
-    find_program(self, &program);
     int fd = bp_open_regular(exe);
     int result = fd < 0 ? errno : bp_read_build_id(fd, build_id);
     bp_file_close(fd);
@@ -424,7 +419,7 @@ static bugpack_status check_program(const core *self, const char *exe, bugpack_e
     }
     for (uint32_t i = 0; build_id[0] != '\0' && i < self->page->module_count; i++) {
         const bp_crash_module *module = &self->page->modules[i];
-        if (module->start == program.start && strcmp(module->build_id, build_id) != 0) {
+        if (module->start == self->executable.start && strcmp(module->build_id, build_id) != 0) {
             return bp_fail(error, BUGPACK_ERR_INVALID,
                            "\"%s\" is not the program of the core: its build id is %s, and the "
                            "core has %s",
@@ -483,6 +478,7 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
     struct elf_prpsinfo program;
     bp_crash_page *page = self->page;
     find_notes(self);
+    find_program(self);
     if (self->thread_count == 0) {
         return fail_core(self, "it does not say what its threads did", error);
     }
