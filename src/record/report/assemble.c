@@ -79,7 +79,7 @@ static void show_progress(const struct assembly *assembly, stage at, uint64_t do
     if (progress == NULL) {
         return;
     }
-    const unsigned char *begins = progress->is_window_past ? begins_at_once : begins_waiting;
+    const unsigned char *begins = assembly->job->window != NULL ? begins_at_once : begins_waiting;
     /* No overflow: a report has fewer than 2^57 bytes, and a window fewer nanoseconds. */
     uint64_t part = done >= total ? 100 : 100 * done / total;
     progress->on_step(progress->context,

@@ -15,7 +15,6 @@ typedef struct bp_progress {
     /* Waits until the snapshot thread has filled its fields of the job. */
     void (*wait_snapshot)(void *context);
     void *context;
-    bool is_window_past; /* the sample window has passed: the report need not wait for one */
 } bp_progress;
 
 /*

@@ -175,11 +175,8 @@ static bp_job *next_job(const bp_job_queue *queue) {
 static void write_report(bp_job_queue *queue, bp_job *job) {
     bp_history *history = queue->context->recorder->history;
     bugpack_report_result result;
-    const bp_progress progress = {.on_step = on_step,
-                                  .wait = wait_until,
-                                  .wait_snapshot = wait_snapshot,
-                                  .context = queue,
-                                  .is_window_past = job->window != NULL};
+    const bp_progress progress = {
+        .on_step = on_step, .wait = wait_until, .wait_snapshot = wait_snapshot, .context = queue};
     bp_events_post(queue->context->events, BUGPACK_EVENT_STARTED, job->type->kind, job->ticket, 0);
     if (history != NULL) { /* the memory that the report takes is no growth of the host */
         bp_history_note_report(history, true);
