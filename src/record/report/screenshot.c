@@ -6,22 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/status.h"
-#include "image/png.h"
 
 enum { bytes_per_pixel = 4 };
-
-struct bp_screenshot {
-    _Atomic(uint64_t) *held_bytes;
-    unsigned char *copy;   /* rows without padding; NULL when they were not copied */
-    bp_pixel_owner owner;  /* of pixels that were taken over */
-    uint64_t byte_count;   /* counted in held_bytes */
-    bp_pixels pixels;      /* no `bytes`: there are none */
-    bugpack_region region; /* all 0: none */
-    bp_instant captured;
-    const char *refusal; /* why there are no bytes; static */
-};
 
 static bool is_no_region(const bugpack_region *region) {
     return region->x == 0 && region->y == 0 && region->width == 0 && region->height == 0;
@@ -94,17 +81,16 @@ void bp_pixel_owner_release(bp_pixel_owner *owner) {
     }
 }
 
-bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *region,
-                                  bp_pixel_owner *owner, _Atomic(uint64_t) *held_bytes,
-                                  bp_screenshot **ret_screenshot) {
-    bp_screenshot *screenshot = calloc(1, sizeof *screenshot);
-    if (screenshot == NULL) {
-        return BUGPACK_ERR_NO_MEMORY;
-    }
-    screenshot->pixels = read_pixels(picture);
+void bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *region,
+                        bp_pixel_owner *owner, _Atomic(uint64_t) *held_bytes,
+                        bp_screenshot *screenshot) {
+    *screenshot = (bp_screenshot){.is_there = true,
+                                  .held_bytes = held_bytes,
+                                  .pixels = read_pixels(picture),
+                                  .region = *region, /* checked, or none */
+                                  .captured = bp_clock_now()};
     size_t row_bytes = (size_t)screenshot->pixels.width * bytes_per_pixel;
-    screenshot->held_bytes = held_bytes;
-    screenshot->region = *region; /* checked, or none; what is outside of the picture is cut off */
+    /* What is outside of the picture is cut off. */
     uint32_t width_max = picture->width - region->x, height_max = picture->height - region->y;
     if (region->width > width_max) {
         screenshot->region.width = width_max;
@@ -112,7 +98,6 @@ bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_
     if (region->height > height_max) {
         screenshot->region.height = height_max;
     }
-    screenshot->captured = bp_clock_now();
     screenshot->byte_count = (uint64_t)row_bytes * screenshot->pixels.height;
     uint64_t before =
         atomic_fetch_add_explicit(held_bytes, screenshot->byte_count, memory_order_relaxed);
@@ -128,12 +113,10 @@ bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_
             screenshot->refusal = "there was no memory for a copy of the picture";
         }
     }
-    *ret_screenshot = screenshot;
-    return BUGPACK_OK;
 }
 
 void bp_screenshot_drop_pixels(bp_screenshot *screenshot) {
-    if (screenshot == NULL) {
+    if (!screenshot->is_there) {
         return;
     }
     (void)atomic_fetch_sub_explicit(screenshot->held_bytes, screenshot->byte_count,
@@ -145,13 +128,8 @@ void bp_screenshot_drop_pixels(bp_screenshot *screenshot) {
     bp_pixel_owner_release(&screenshot->owner);
 }
 
-void bp_screenshot_free(bp_screenshot *screenshot) {
-    bp_screenshot_drop_pixels(screenshot);
-    free(screenshot);
-}
-
 const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot) {
-    return screenshot == NULL || is_no_region(&screenshot->region) ? NULL : &screenshot->region;
+    return is_no_region(&screenshot->region) ? NULL : &screenshot->region;
 }
 
 static bugpack_status add_part(const bp_screenshot *screenshot, const char *name,

@@ -4,20 +4,34 @@
 #ifndef BP_REPORT_SCREENSHOT_H
 #define BP_REPORT_SCREENSHOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <bugpack/report.h>
 
 #include "base/cancel.h"
+#include "base/clock.h"
+#include "image/png.h"
 #include "report/bundle.h"
-
-typedef struct bp_screenshot bp_screenshot;
 
 /* Who gets the pixels back that a host handed over; no `release`: they are the host's. */
 typedef struct bp_pixel_owner {
     bugpack_screenshot_release_callback *release;
     void *context;
 } bp_pixel_owner;
+
+/* All zero: there is none. Private, but for the first member. */
+typedef struct bp_screenshot {
+    bool is_there;
+    _Atomic(uint64_t) *held_bytes;
+    unsigned char *copy;   /* rows without padding; NULL when they were not copied */
+    bp_pixel_owner owner;  /* of pixels that were taken over */
+    uint64_t byte_count;   /* counted in held_bytes */
+    bp_pixels pixels;      /* no `bytes`: there are none */
+    bugpack_region region; /* all 0: none */
+    bp_instant captured;
+    const char *refusal; /* why there are no bytes; static */
+} bp_screenshot;
 
 /* Gives the pixels back, unless that has been done. The caller holds no lock. */
 void bp_pixel_owner_release(bp_pixel_owner *owner);
@@ -31,16 +45,15 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
  * Takes the pixels over if they have an owner, who is moved then, and copies them otherwise. Both
  * were checked; of the region, the part in the picture counts. Without memory for the copy, or when
  * all pictures that `held_bytes` counts would exceed BUGPACK_PICTURE_MAX_BYTES, the report goes on
- * without them and the manifest says why. NO_MEMORY only without memory for that. `held_bytes` is
- * borrowed until bp_screenshot_free. Any thread.
+ * without them and the manifest says why. `held_bytes` is borrowed until the pixels are dropped.
+ * Any thread.
  */
-bugpack_status bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *region,
-                                  bp_pixel_owner *owner, _Atomic(uint64_t) *held_bytes,
-                                  bp_screenshot **ret_screenshot);
+void bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *region,
+                        bp_pixel_owner *owner, _Atomic(uint64_t) *held_bytes,
+                        bp_screenshot *ret_screenshot);
 
-/* Frees the pixels or gives them back; what follows has none. NULL is fine. */
+/* Frees the pixels or gives them back; what follows has none. */
 void bp_screenshot_drop_pixels(bp_screenshot *screenshot);
-void bp_screenshot_free(bp_screenshot *screenshot);
 
 /* The region, for the metadata; NULL when there is none. Borrowed. */
 const bugpack_region *bp_screenshot_region(const bp_screenshot *screenshot);

@@ -53,8 +53,8 @@ static bp_pixel_owner pixel_owner(const bugpack_report_request *given) {
 /* The payload of a report that the host asked for. */
 struct manual_report {
     bp_recorder *recorder;
-    bp_screenshot *screenshot; /* NULL for none */
-    bp_retained *loan;         /* NULL: the rings are copied now */
+    bp_screenshot screenshot;
+    bp_retained *loan; /* NULL: the rings are copied now */
     char *description, *channel, *output_path;
     bool has_exit;
     bp_exit exit;
@@ -68,16 +68,16 @@ static bugpack_status take_snapshot(bp_job *job, bugpack_error *error) {
 
 static bool brings_entry(const bp_job *job, const char *name) {
     const struct manual_report *report = job->payload;
-    return report->screenshot != NULL && strcmp(name, "screenshot.png") == 0;
+    return report->screenshot.is_there && strcmp(name, "screenshot.png") == 0;
 }
 
 static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error *error) {
-    const struct manual_report *report = job->payload;
-    if (report->screenshot == NULL) {
+    struct manual_report *report = job->payload;
+    if (!report->screenshot.is_there) {
         return BUGPACK_OK;
     }
-    bugpack_status status = bp_screenshot_add(report->screenshot, &job->token, bundle, error);
-    bp_screenshot_drop_pixels(report->screenshot);
+    bugpack_status status = bp_screenshot_add(&report->screenshot, &job->token, bundle, error);
+    bp_screenshot_drop_pixels(&report->screenshot);
     return status;
 }
 
@@ -85,7 +85,7 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
     const struct manual_report *report = job->payload;
     (void)writer;
     metadata->description = report->description;
-    metadata->region = bp_screenshot_region(report->screenshot);
+    metadata->region = bp_screenshot_region(&report->screenshot);
     metadata->exit = report->has_exit ? &report->exit : NULL;
     if (report->dead.pid != 0) {
         metadata->target = report->dead;
@@ -96,11 +96,11 @@ static void describe(const bp_job *job, bp_metadata *metadata, bugpack_writer *w
 /* There is no second chance to ask for the report of a process that has died: where it fails, the
  * records stay for recovery. */
 static void settled(const bp_job *job, const bugpack_report_result *result) {
-    const struct manual_report *report = job->payload;
+    struct manual_report *report = job->payload;
     if (report->loan != NULL) {
         bp_retained_settled(report->loan, result);
     }
-    bp_screenshot_drop_pixels(report->screenshot);
+    bp_screenshot_drop_pixels(&report->screenshot);
     if (report->has_exit) {
         atomic_store(&report->recorder->rings->is_kept,
                      result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED);
@@ -112,7 +112,7 @@ static void free_payload(bp_job *job) {
     if (report->loan != NULL) {
         bp_retained_give_back(report->loan, job);
     }
-    bp_screenshot_free(report->screenshot);
+    bp_screenshot_drop_pixels(&report->screenshot);
     free(report->description);
     free(report->channel);
     free(report->output_path);
@@ -180,13 +180,10 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
         job->traffic.only = job->channel;
     }
     if (request->screenshot != NULL) {
-        status = bp_screenshot_take(request->screenshot, &request->region, owner,
-                                    &session->held_picture_bytes, &report->screenshot);
-        if (status != BUGPACK_OK) {
-            return bp_fail_memory(error, "take a report");
-        }
+        bp_screenshot_take(request->screenshot, &request->region, owner,
+                           &session->held_picture_bytes, &report->screenshot);
     }
-    if (status == BUGPACK_OK && request->output_path != NULL) {
+    if (request->output_path != NULL) {
         status = bp_file_absolute_path(request->output_path, &report->output_path, error);
         job->output_path = report->output_path;
     }
