@@ -19,7 +19,7 @@ enum { reader_count = 4, window_count = 200, print_count = 20, window_ms = 10 };
 
 static bp_history *history;
 static bp_ring *ring;
-static bp_windows *windows;
+static bp_windows windows;
 static temp_dir dir;
 
 /* How long before its trigger a window ended at most, and the share of one CPU that allows it: an
@@ -43,7 +43,7 @@ static uint64_t sample(void *ticker, uint64_t now_ns) {
     uint64_t tick_ns = bp_ticker_tick(ticker, now_ns);
     uint64_t cpu_before_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t asked_ns =
-        bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, ticker);
+        bp_windows_serve(&windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, ticker);
     raise_to(&costliest_ns, 10 * (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before_ns));
     return asked_ns < tick_ns ? asked_ns : tick_ns;
 }
@@ -62,8 +62,8 @@ static void *ask_for_windows(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < window_count; i++) {
         uint64_t triggered_ns = bp_clock_monotonic_ns();
-        bp_window *window = bp_windows_ask(windows, triggered_ns, false, 0);
-        bp_windows_wake(windows);
+        bp_window *window = bp_windows_ask(&windows, triggered_ns, false, 0);
+        bp_windows_wake(&windows);
         CHECK(window != NULL);
         const bp_window_result *result = i % 4 == 1 ? NULL : bp_window_wait(window, UINT64_MAX);
         if (result == NULL) {
@@ -121,7 +121,7 @@ int main(void) {
     CHECK(bp_history_new(ring, window_ms, &history, NULL) == BUGPACK_OK);
     CHECK(bp_ticker_new(task, 1, 0, keep, NULL, &ticker, NULL) == BUGPACK_OK);
     CHECK(bp_monitor_new(&monitor, NULL) == BUGPACK_OK);
-    CHECK(bp_windows_new(history, monitor, &windows, NULL) == BUGPACK_OK);
+    bp_windows_init(&windows, history, monitor);
     bp_monitor_add(monitor, sample, ticker);
     pthread_t readers[reader_count], printer;
     CHECK(pthread_create(&printer, NULL, print_records, NULL) == 0);
@@ -136,7 +136,7 @@ int main(void) {
     bp_monitor_free(monitor);
     CHECK(earliest_ns <= BP_WINDOW_SHARE_NS || earliest_ns <= costliest_ns);
     bp_ticker_free(ticker);
-    bp_windows_free(windows);
+    bp_windows_release(&windows);
     bp_history_free(history);
     bp_task_close(task);
     temp_dir_remove(&dir);

@@ -39,10 +39,8 @@ static bugpack_status make_parts(bp_recorder *recorder, const bp_recorder_option
         }
         recorder->by_kind[kind] = status == BUGPACK_OK ? ring : NULL;
     }
-    return status == BUGPACK_OK && recorder->history != NULL
-               ? bp_windows_new(recorder->history, options->rings.monitor, &recorder->windows,
-                                error)
-               : status;
+    bp_windows_init(&recorder->windows, recorder->history, options->rings.monitor);
+    return status;
 }
 
 bugpack_status bp_recorder_new(const bp_recorder_options *options, bp_recorder **ret_recorder,
@@ -74,9 +72,8 @@ void bp_recorder_close(bp_recorder *recorder) {
     }
     bp_rings_end(recorder->rings);
     bp_channels_end(&recorder->channels);
-    bp_windows_free(recorder->windows);
+    bp_windows_release(&recorder->windows);
     bp_history_free(recorder->history);
-    recorder->windows = NULL;
     recorder->history = NULL;
     if (recorder->notifications != NULL) {
         bp_notifications_close(recorder->notifications);

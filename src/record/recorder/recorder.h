@@ -51,7 +51,7 @@ typedef struct bp_recorder {
     bp_log_recorder *log;
     bp_notifications *notifications;
     bp_history *history;
-    bp_windows *windows; /* where there is a history */
+    bp_windows windows; /* where there is a history */
     bp_channels channels;
 } bp_recorder;
 

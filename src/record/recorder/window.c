@@ -1,11 +1,8 @@
 #include "recorder/window.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/lock.h"
 #include "base/status.h"
 #include "platform/thread.h"
 
@@ -31,41 +28,16 @@ struct bp_window {
     bool is_done;
 };
 
-struct bp_windows {
-    bp_history *history;
-    bp_monitor *monitor;
-    atomic_size_t held_bytes;
-    atomic_bool is_wake_due; /* a window was asked for, and the monitor does not know */
-    bp_lock lock;            /* of what follows, and of the fields above */
-    pthread_cond_t done;
-    bp_window *latest; /* NULL: none was asked for */
-    uint64_t share_ns;
-};
-
-bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
-                              bugpack_error *error) {
-    bp_windows *windows = calloc(1, sizeof *windows);
-    if (windows == NULL) {
-        return bp_fail_memory(error, "sample at triggers");
-    }
+void bp_windows_init(bp_windows *windows, bp_history *history, bp_monitor *monitor) {
+    *windows = (bp_windows){.history = history, .monitor = monitor, .share_ns = BP_WINDOW_SHARE_NS};
     bp_condition_init(&windows->done);
     bp_lock_init(&windows->lock, BP_LOCK_WINDOWS);
-    windows->history = history;
-    windows->monitor = monitor;
-    windows->share_ns = BP_WINDOW_SHARE_NS;
-    atomic_init(&windows->held_bytes, 0);
-    atomic_init(&windows->is_wake_due, false);
-    *ret_windows = windows;
-    return BUGPACK_OK;
 }
 
-void bp_windows_free(bp_windows *windows) {
-    if (windows != NULL) {
-        bp_window_release(windows->latest);
-        (void)pthread_cond_destroy(&windows->done);
-        bp_lock_destroy(&windows->lock);
-        free(windows);
-    }
+void bp_windows_release(bp_windows *windows) {
+    bp_window_release(windows->latest);
+    (void)pthread_cond_destroy(&windows->done);
+    bp_lock_destroy(&windows->lock);
 }
 
 bp_window *bp_window_retain(bp_window *window) {
@@ -121,8 +93,7 @@ bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns, bool is_last, ui
 }
 
 void bp_windows_wake(bp_windows *windows) {
-    if (windows != NULL && atomic_load(&windows->is_wake_due) &&
-        atomic_exchange(&windows->is_wake_due, false)) {
+    if (atomic_load(&windows->is_wake_due) && atomic_exchange(&windows->is_wake_due, false)) {
         bp_monitor_wake(windows->monitor);
     }
 }

@@ -5,11 +5,14 @@
 #ifndef BP_RECORDER_WINDOW_H
 #define BP_RECORDER_WINDOW_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>
 
+#include "base/lock.h"
 #include "model/metrics.h"
 #include "platform/task.h"
 #include "recorder/history.h"
@@ -22,9 +25,20 @@
 /* The most memory of all windows of a session. Over it a trigger gets none. */
 #define BP_WINDOWS_MAX_BYTES ((size_t)32 << 20)
 
-/* Counted by references. All are released before the windows are freed. */
+/* Counted by references. All are released before the windows are. */
 typedef struct bp_window bp_window;
-typedef struct bp_windows bp_windows;
+
+/* The members are private. */
+typedef struct bp_windows {
+    bp_history *history;
+    bp_monitor *monitor;
+    atomic_size_t held_bytes;
+    atomic_bool is_wake_due; /* a window was asked for, and the monitor does not know */
+    bp_lock lock;            /* of what follows, and of each window's fields where they say so */
+    pthread_cond_t done;
+    bp_window *latest; /* NULL: none was asked for */
+    uint64_t share_ns;
+} bp_windows;
 
 /* The result of a window. It ends at the sample of its trigger, or, where that one failed or came
  * too late, at the newest sample of the history, with the reason in `error`. */
@@ -35,10 +49,10 @@ typedef struct bp_window_result {
     bp_metrics metrics;
 } bp_window_result;
 
-/* Both are borrowed; `monitor` is what bp_windows_wake wakes. NO_MEMORY. */
-bugpack_status bp_windows_new(bp_history *history, bp_monitor *monitor, bp_windows **ret_windows,
-                              bugpack_error *error);
-void bp_windows_free(bp_windows *windows); /* NULL is fine */
+/* Both are borrowed; `monitor` is what bp_windows_wake wakes. Without a history (NULL) nothing but
+ * that and the release may be called. */
+void bp_windows_init(bp_windows *windows, bp_history *history, bp_monitor *monitor);
+void bp_windows_release(bp_windows *windows);
 
 /*
  * Asks for a window that ends now; its sample is taken after bp_windows_wake. Waits for nothing.
@@ -51,8 +65,7 @@ void bp_windows_free(bp_windows *windows); /* NULL is fine */
 bp_window *bp_windows_ask(bp_windows *windows, uint64_t now_ns, bool is_last, uint64_t cpu_ns);
 
 /* Wakes the monitor where a window was asked for since the last call: apart from asking, because it
- * is a system call, which a trigger leaves to a thread that it wakes anyway. NULL is fine. Any
- * thread. */
+ * is a system call, which a trigger leaves to a thread that it wakes anyway. Any thread. */
 void bp_windows_wake(bp_windows *windows);
 
 bp_window *bp_window_retain(bp_window *window); /* NULL stays NULL */

@@ -18,9 +18,9 @@ bp_job *bp_job_new(const bp_report_context *context, const bp_job_type *type,
     job->destination = (bp_destination)BP_DESTINATION_INIT;
     job->tags = bp_tags_hold(context->tags);
     context->note_triggers(context->triggers, job->notes);
-    bp_windows *windows = context->recorder->windows;
-    if (windows != NULL && type->run == NULL) {
-        job->window = bp_windows_ask(windows, job->triggered.monotonic_ns, false, 0);
+    if (context->recorder->history != NULL && type->run == NULL) {
+        job->window =
+            bp_windows_ask(&context->recorder->windows, job->triggered.monotonic_ns, false, 0);
     }
     return job;
 }

@@ -316,7 +316,7 @@ static void *copy_rings(void *argument) {
             bp_lock_wait(&queue->lock, &queue->copying);
             queue->is_copier_waiting = false;
             bp_lock_release(&queue->lock);
-            bp_windows_wake(queue->context->recorder->windows);
+            bp_windows_wake(&queue->context->recorder->windows);
             bp_lock_acquire(&queue->lock);
         }
     }
@@ -400,7 +400,7 @@ bugpack_status bp_job_queue_submit(bp_job_queue *queue, bp_job *job, uint64_t *r
     /* The thread of the snapshots also wakes the monitor, for the sample of the trigger, unless it
      * is busy: either way the trigger makes one system call. */
     if (!is_copier_waiting) {
-        bp_windows_wake(queue->context->recorder->windows);
+        bp_windows_wake(&queue->context->recorder->windows);
     }
     if (needs_worker) {
         wake_all(queue);

@@ -165,7 +165,7 @@ static bugpack_status fill_job(bugpack_session *session, const bugpack_report_re
     }
     if (end != NULL && job->window != NULL) {
         bp_window_release(job->window);
-        job->window = bp_windows_ask(session->context.recorder->windows,
+        job->window = bp_windows_ask(&session->context.recorder->windows,
                                      job->triggered.monotonic_ns, true, end->exit.cpu_ns);
     }
     if (request->timeout_ms != 0) {

@@ -190,7 +190,7 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
 /* The monitor's task. The tick comes first: a trigger right after the opening needs its sample. */
 static uint64_t sample(void *context, uint64_t now_ns) {
     const bugpack_session *session = context;
-    bp_windows *windows = session->context.recorder->windows;
+    bp_windows *windows = &session->context.recorder->windows;
     uint64_t tick_ns = bp_ticker_tick(session->ticker, now_ns);
     void *conditions = atomic_load(&session->conditions);
     if (conditions != NULL) {
