@@ -79,7 +79,7 @@ fact 'the process is found by its name, and a container without a place for temp
 mv tools/tmp/bugpack tools && rm -r tools/tmp
 join general /bugpack capture --name sleep --window 10ms --output -
 expect_status 1
-expect_err 'cannot use the directory "/tmp"'
+expect_err 'cannot make a directory "/tmp/bugpack-'
 join general env TMPDIR=/dev/shm /bugpack capture --name sleep --window 10ms --output -
 exits 0 verify general.zip
 expect_same 'the process' '1 sleep' "$(value general.zip process.json '"\(.pid) \(.name)"')"

@@ -47,11 +47,12 @@ typedef struct capture_options {
     const char *output_dir;
     const char *send_to; /* a destination of the configuration */
     const char *output_path;
+    char *streamed_dir; /* of a zip for standard output; NULL: it is not for that */
     bool quiet;
     bool json;
-    bool is_streamed;   /* the zip goes to standard output */
-    bool is_read;       /* by the command that asked for it; no path is printed */
-    bp_cli_taken taken; /* with either of these */
+    bool is_read; /* by the command that asked for it; no path is printed */
+    bool is_kept; /* with `is_read`: the zip gets its name, too */
+    int read_fd;  /* with `is_read`: the zip; -1: there is none yet */
 } capture_options;
 
 #define no_window UINT32_MAX
@@ -104,12 +105,28 @@ static void on_done(const bugpack_report_result *result, void *context) {
     pending->result = *result;
 }
 
+/* A bugpack_before_publish_callback: gives the zip to the command that asked for it. A zip that is
+ * not kept gets no name. */
+static bugpack_status give_zip(const bugpack_unpublished *report, void *context,
+                               bugpack_error *error) {
+    capture_options *options = context;
+    bugpack_before_publish_callback *publish = bp_cli_publish_call(false);
+    options->read_fd = fcntl(report->zip_fd, F_DUPFD_CLOEXEC, 0);
+    if (options->read_fd < 0) {
+        return bp_fail_errno(error, errno, "cannot read the report");
+    }
+    if (!options->is_kept) {
+        return BUGPACK_ERR_CANCELLED;
+    }
+    return publish != NULL ? publish(report, NULL, error) : BUGPACK_OK;
+}
+
 /* Triggers the report and waits until it is written or has failed. Reports a failure. */
 static bugpack_status request_report(bugpack_session *session, capture_options *options,
                                      pending_report *pending) {
     bugpack_report_request request = BUGPACK_REPORT_REQUEST_INIT;
     request.description = options->description;
-    request.output_path = options->output_path;
+    request.output_path = options->streamed_dir == NULL ? options->output_path : NULL;
     request.timeout_ms = options->timeout_ms;
     bool is_of_core = bp_cli_core_is_given(&options->core);
     bp_target_end end = {.crash = NULL};
@@ -127,8 +144,8 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     }
     pending->ended_by = bp_cli_interrupt_flush(session);
     bool is_cancelled = pending->result.status == BUGPACK_ERR_CANCELLED;
-    if (is_cancelled && pending->ended_by == 0 && options->taken.fd >= 0) {
-        return BUGPACK_OK; /* bp_cli_publish_take has refused its publication */
+    if (is_cancelled && pending->ended_by == 0 && options->is_read && options->read_fd >= 0) {
+        return BUGPACK_OK; /* give_zip has refused its publication */
     }
     if (pending->result.status != BUGPACK_OK && !(is_cancelled && pending->ended_by != 0)) {
         bp_cli_say("%s", pending->result.error.message);
@@ -155,7 +172,7 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
                                 const capture_options *options) {
     bool complete = result->missing_count == 0;
     if (options->is_read) {
-        if (options->taken.is_kept) {
+        if (options->is_kept) {
             bp_cli_say("the report is written: %s", result->path);
         }
         return BP_CLI_COMPLETE;
@@ -166,10 +183,7 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
     if (!options->quiet) {
         bp_cli_say_unsearched(result);
     }
-    if (options->is_streamed && !bp_cli_stream_zip(options->taken.fd)) {
-        return BP_CLI_FAILED;
-    }
-    if (options->is_streamed) {
+    if (options->streamed_dir != NULL) {
         return complete ? BP_CLI_COMPLETE : BP_CLI_INCOMPLETE;
     }
     if (options->json) {
@@ -198,6 +212,9 @@ static bp_cli_exit print_result(const bugpack_report_result *result,
  * depend on the current one. Owned; NULL without memory.
  */
 static char *report_dir_new(const capture_options *options) {
+    if (options->streamed_dir != NULL) {
+        return strdup(options->streamed_dir);
+    }
     if (options->output_path == NULL) {
         return strdup(options->output_dir != NULL ? options->output_dir : ".");
     }
@@ -243,10 +260,9 @@ static bugpack_status open_session(void *context, pid_t pid, bool says_all,
     session_options.limits.report_dir_max_count = BUGPACK_OFF;
     session_options.limits.report_dir_max_bytes = BUGPACK_OFF;
     session_options.stacks = options->stacks;
-    session_options.before_publish = options->is_read || options->is_streamed
-                                         ? bp_cli_publish_take
-                                         : bp_cli_publish_call(options->is_reviewed);
-    session_options.before_publish_context = &options->taken;
+    session_options.before_publish =
+        options->is_read ? give_zip : bp_cli_publish_call(options->is_reviewed);
+    session_options.before_publish_context = options;
     bp_cli_files_apply(&options->files, &session_options);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = bugpack_open(&session_options, ret_session, &error);
@@ -267,13 +283,9 @@ static bp_cli_exit capture(capture_options *options) {
         !bp_cli_check_current_dir()) {
         return BP_CLI_FAILED;
     }
-    if (bp_cli_is_streamed(options->output_path)) {
-        options->is_streamed = true;
-        options->output_path = NULL;
-        options->output_dir = bp_cli_streamed_dir(&result);
-        if (options->output_dir == NULL) {
-            return result;
-        }
+    if (bp_cli_is_streamed(options->output_path) &&
+        (options->streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
+        return result;
     }
     pending_report pending = {.ended_by = 0};
     bool is_of_core = bp_cli_core_is_given(&options->core);
@@ -311,6 +323,11 @@ static bp_cli_exit capture(capture_options *options) {
     }
     bugpack_close(session);
     bp_core_file_release(&options->core.file);
+    if (!bp_cli_streamed_end(
+            options->streamed_dir,
+            status == BUGPACK_OK && options->streamed_dir != NULL ? pending.result.path : NULL)) {
+        result = BP_CLI_FAILED;
+    }
     if (status == BUGPACK_ERR_CANCELLED && pending.ended_by != 0) {
         bp_cli_say("interrupted; nothing was written");
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
@@ -357,8 +374,7 @@ static const char *find_conflict(const capture_options *options) {
     return NULL;
 }
 
-static const capture_options defaults = {
-    .window_ms = no_window, .files = BP_CLI_FILES_INIT(10000), .taken.fd = -1};
+static const capture_options defaults = {.window_ms = no_window, .files = BP_CLI_FILES_INIT(10000)};
 
 /* A directory in memory, where there is one. */
 static const char *memory_dir(void) {
@@ -375,10 +391,11 @@ int bp_cli_capture_zip(const bp_cli_zip_request *request, bp_cli_exit *ret_exit)
     options.select = request->select;
     options.window_ms = request->window_ms;
     options.is_read = true;
-    options.taken.is_kept = request->is_kept;
+    options.is_kept = request->is_kept;
     options.output_dir = request->is_kept ? request->output_dir : memory_dir();
+    options.read_fd = -1;
     *ret_exit = capture(&options);
-    return options.taken.fd;
+    return options.read_fd;
 }
 
 static bp_cli_exit run(void *context, char **none) {
@@ -389,7 +406,6 @@ static bp_cli_exit run(void *context, char **none) {
     if (conflict != NULL) {
         return bp_cli_say_usage("%s", conflict);
     }
-    options->taken.is_reviewed = options->is_reviewed;
     options->files.with_hostname =
         options->files.with_hostname || (options->host && !options->without_hostname);
     if (options->window_ms == no_window) {

@@ -85,32 +85,64 @@ bool bp_cli_is_streamed(const char *output_path) {
     return output_path != NULL && strcmp(output_path, "-") == 0;
 }
 
-const char *bp_cli_streamed_dir(bp_cli_exit *ret_exit) {
-    const char *dir = getenv("TMPDIR");
-    dir = dir != NULL && dir[0] == '/' ? dir : "/tmp";
+char *bp_cli_streamed_begin(bp_cli_exit *ret_exit) {
+    const char *above = getenv("TMPDIR");
+    char *dir = NULL;
+    above = above != NULL && above[0] == '/' ? above : "/tmp";
     if (isatty(STDOUT_FILENO)) {
         *ret_exit = bp_cli_say_usage("--output - writes the zip to standard output, which is a "
                                      "terminal");
         return NULL;
     }
-    if (bp_run_stalls(look, dir)) {
-        bp_cli_say("the file system of '%s' does not answer: set TMPDIR", dir);
-        *ret_exit = BP_CLI_FAILED;
+    *ret_exit = BP_CLI_FAILED;
+    if (bp_run_stalls(look, above)) {
+        bp_cli_say("the file system of '%s' does not answer: set TMPDIR", above);
+        return NULL;
+    }
+    if (asprintf(&dir, "%s/bugpack-XXXXXX", above) < 0) {
+        bp_cli_say("cannot prepare a report: out of memory");
+        return NULL;
+    }
+    if (mkdtemp(dir) == NULL) {
+        bp_cli_say("cannot make a directory \"%s\": %s", dir, strerror(errno));
+        free(dir);
         return NULL;
     }
     return dir;
 }
 
-bool bp_cli_stream_zip(int fd) {
+static bool copy(int fd) {
     char piece[piece_bytes];
+    ssize_t count;
     int failure = 0;
-    int64_t count = 1;
-    for (uint64_t at = 0; count > 0 && failure == 0; at += (uint64_t)count) {
-        count = bp_file_read_range(fd, piece, sizeof piece, at);
-        failure = count < 0 ? errno : bp_file_write_all(STDOUT_FILENO, piece, (size_t)count);
+    do {
+        count = read(fd, piece, sizeof piece);
+        if (count > 0) {
+            failure = bp_file_write_all(STDOUT_FILENO, piece, (size_t)count);
+        }
+    } while (failure == 0 && (count > 0 || (count < 0 && errno == EINTR)));
+    if (failure != 0 || count < 0) {
+        bp_cli_say("cannot write the report to standard output: %s",
+                   strerror(failure != 0 ? failure : errno));
+        return false;
     }
-    if (failure != 0) {
-        bp_cli_say("cannot write the report to standard output: %s", strerror(failure));
+    return true;
+}
+
+bool bp_cli_streamed_end(char *dir, const char *path) {
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool is_good = path == NULL || fd >= 0;
+    if (!is_good) {
+        bp_cli_say("cannot read \"%s\": %s", path, strerror(errno));
     }
-    return failure == 0;
+    if (path != NULL) {
+        (void)unlink(path);
+    }
+    if (dir != NULL) {
+        (void)rmdir(dir);
+        free(dir);
+    }
+    is_good = is_good && (fd < 0 || copy(fd));
+    bp_file_close(fd);
+    return is_good;
 }

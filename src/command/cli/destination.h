@@ -29,13 +29,13 @@ bool bp_cli_check_current_dir(void);
 bool bp_cli_is_streamed(const char *output_path);
 
 /*
- * The directory of a zip for standard output, which is written there without a name until it is
- * complete: one that is cut off cannot be told from a whole one by whoever reads the pipe. NULL
- * after a failure that was reported, or a usage error.
+ * A directory of our own for the zip, until it is complete: one that is cut off cannot be told from
+ * a whole one by whoever reads the pipe. NULL after a failure that was reported, or a usage error.
  */
-const char *bp_cli_streamed_dir(bp_cli_exit *ret_exit);
+char *bp_cli_streamed_begin(bp_cli_exit *ret_exit);
 
-/* Writes the zip to standard output. False after a failure that was reported. */
-bool bp_cli_stream_zip(int fd);
+/* Removes the directory, and writes the zip (NULL: there is none) to standard output. False after a
+ * failure that was reported. Frees `dir`, which may be NULL. */
+bool bp_cli_streamed_end(char *dir, const char *path);
 
 #endif

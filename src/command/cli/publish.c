@@ -1,13 +1,11 @@
 #include "cli/publish.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/status.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "cli/review.h"
@@ -46,19 +44,4 @@ bugpack_before_publish_callback *bp_cli_publish_call(bool is_reviewed) {
         return review;
     }
     return find_caller(&uid, &gid) ? give : NULL;
-}
-
-bugpack_status bp_cli_publish_take(const bugpack_unpublished *report, void *context,
-                                   bugpack_error *error) {
-    bp_cli_taken *taken = context;
-    bugpack_before_publish_callback *publish = bp_cli_publish_call(taken->is_reviewed);
-    bugpack_status status = publish != NULL ? publish(report, NULL, error) : BUGPACK_OK;
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    taken->fd = fcntl(report->zip_fd, F_DUPFD_CLOEXEC, 0);
-    if (taken->fd < 0) {
-        return bp_fail_errno(error, errno, "cannot read the report");
-    }
-    return taken->is_kept ? BUGPACK_OK : BUGPACK_ERR_CANCELLED;
 }

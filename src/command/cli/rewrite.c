@@ -21,21 +21,20 @@ static bugpack_status join(char **path, const char *name, bugpack_error *error) 
     return is_joined ? BUGPACK_OK : bp_fail_memory(error, "name a report");
 }
 
-/* `streamed_dir` is NULL, or the directory of a zip for standard output, which is then taken. */
+/* `streamed_dir` is NULL, or where the report is written for standard output; then it gets the
+ * path. */
 static bugpack_status write_again(const bp_cli_rewriting *rewriting, const char *streamed_dir,
-                                  bp_cli_taken *taken, char **ret_path, uint64_t *ret_count,
-                                  bugpack_error *error) {
+                                  char **ret_path, uint64_t *ret_count, bugpack_error *error) {
     bp_redact_request request = rewriting->request;
     char *output = NULL, name[256];
     bugpack_status status = bp_file_absolute_path(
         streamed_dir != NULL ? streamed_dir : rewriting->output_path, &output, error);
-    request.hook.call = bp_cli_publish_call(false);
     if (status == BUGPACK_OK && streamed_dir != NULL) {
-        request.hook = (bp_publish_hook){bp_cli_publish_take, taken};
         status = join(&output, "report.zip", error);
     }
     if (status == BUGPACK_OK) {
         request.output_path = output;
+        request.hook.call = bp_cli_publish_call(false);
         status = bp_redact_report(&request, name, sizeof name, ret_count, error);
     }
     if (status == BUGPACK_OK) {
@@ -47,7 +46,7 @@ static bugpack_status write_again(const bp_cli_rewriting *rewriting, const char 
         output = NULL;
     }
     free(output);
-    return status == BUGPACK_ERR_CANCELLED && taken->fd >= 0 ? BUGPACK_OK : status;
+    return status;
 }
 
 static void print_written(const bp_cli_rewriting *rewriting, const char *written, uint64_t count) {
@@ -70,24 +69,23 @@ bp_cli_exit bp_cli_rewrite_fail(bool as_json, const char *path, const bugpack_er
 
 bp_cli_exit bp_cli_rewrite(const bp_cli_rewriting *rewriting) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const char *streamed_dir = NULL;
-    char *written = NULL;
-    bp_cli_taken taken = {.fd = -1};
+    char *streamed_dir = NULL, *written = NULL;
     bp_cli_exit result;
     bool is_streamed = bp_cli_is_streamed(rewriting->output_path);
-    if (is_streamed && (streamed_dir = bp_cli_streamed_dir(&result)) == NULL) {
+    if (is_streamed && (streamed_dir = bp_cli_streamed_begin(&result)) == NULL) {
         return result;
     }
     uint64_t count = 0;
-    bugpack_status status = write_again(rewriting, streamed_dir, &taken, &written, &count, &error);
-    if (status != BUGPACK_OK) {
-        return bp_cli_rewrite_fail(rewriting->as_json, rewriting->request.path, &error);
-    }
-    bp_cli_say("%" PRIu64 " %s", count, rewriting->words);
-    if (is_streamed) {
-        result = bp_cli_stream_zip(taken.fd) ? BP_CLI_COMPLETE : BP_CLI_FAILED;
-        bp_file_close(taken.fd);
+    bugpack_status status = write_again(rewriting, streamed_dir, &written, &count, &error);
+    if (status == BUGPACK_OK) {
+        bp_cli_say("%" PRIu64 " %s", count, rewriting->words);
+        result = BP_CLI_COMPLETE;
     } else {
+        result = bp_cli_rewrite_fail(rewriting->as_json, rewriting->request.path, &error);
+    }
+    if (is_streamed && !bp_cli_streamed_end(streamed_dir, written)) {
+        result = BP_CLI_FAILED;
+    } else if (!is_streamed && status == BUGPACK_OK) {
         print_written(rewriting, written, count);
         result = bp_cli_finish_output();
     }

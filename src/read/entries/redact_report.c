@@ -339,7 +339,7 @@ bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name
     if (status == BUGPACK_OK) {
         status = publish(&rewriting, dir_fd, slash + 1, ret_name, name_bytes, error);
     }
-    if (status == BUGPACK_OK || status == BUGPACK_ERR_CANCELLED) {
+    if (status == BUGPACK_OK) {
         *ret_count = rewriting.count;
     }
     bp_archive_free(rewriting.archive);

@@ -37,7 +37,7 @@ typedef struct bp_redact_request {
 /*
  * Writes the report without what the rules match, or with the changed entries. Its manifest says
  * so, and adds what was replaced or changed to what is counted there. `ret_name` gets the new name
- * without its directory, `ret_count` how much it was, also where the hook returns CANCELLED.
+ * without its directory, `ret_count` how much it was.
  *
  * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY; what the hook returns. Nothing is
  * left behind on failure.

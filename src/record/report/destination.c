@@ -150,9 +150,8 @@ bugpack_status bp_destination_publish(const bp_destination *destination, bp_bund
         bool is_root = strcmp(destination->dir_path, "/") == 0;
         (void)snprintf(result->path, sizeof result->path, "%s/%s",
                        is_root ? "" : destination->dir_path, name);
+        result->missing_count = bp_bundle_missing(bundle, result->missing, sizeof result->missing);
+        bp_bundle_unsearched(bundle, result->not_searched, sizeof result->not_searched);
     }
-    /* Also where the host has taken the zip, and refused its name. */
-    result->missing_count = bp_bundle_missing(bundle, result->missing, sizeof result->missing);
-    bp_bundle_unsearched(bundle, result->not_searched, sizeof result->not_searched);
     return status;
 }
