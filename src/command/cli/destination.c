@@ -113,20 +113,16 @@ char *bp_cli_streamed_begin(bp_cli_exit *ret_exit) {
 
 static bool copy(int fd) {
     char piece[piece_bytes];
-    ssize_t count;
     int failure = 0;
-    do {
-        count = read(fd, piece, sizeof piece);
-        if (count > 0) {
-            failure = bp_file_write_all(STDOUT_FILENO, piece, (size_t)count);
-        }
-    } while (failure == 0 && (count > 0 || (count < 0 && errno == EINTR)));
-    if (failure != 0 || count < 0) {
-        bp_cli_say("cannot write the report to standard output: %s",
-                   strerror(failure != 0 ? failure : errno));
-        return false;
+    int64_t count = 1;
+    for (uint64_t at = 0; count > 0 && failure == 0; at += (uint64_t)count) {
+        count = bp_file_read_range(fd, piece, sizeof piece, at);
+        failure = count < 0 ? errno : bp_file_write_all(STDOUT_FILENO, piece, (size_t)count);
     }
-    return true;
+    if (failure != 0) {
+        bp_cli_say("cannot write the report to standard output: %s", strerror(failure));
+    }
+    return failure == 0;
 }
 
 bool bp_cli_streamed_end(char *dir, const char *path) {
