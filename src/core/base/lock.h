@@ -36,7 +36,7 @@ typedef enum bp_lock_rank {
     BP_LOCK_RETAINED,
     /* accepted jobs and their queue | walk over them | triggers, cancel, flush, worker, snap */
     BP_LOCK_JOBS,
-    /* the gap table | a look-up, or copying all rows | bugpack_gap, worker */
+    /* the gap table | a look-up, or copying all rows | bugpack_gap that may report, worker */
     BP_LOCK_GAPS,
     /* the state of a profile | changing it | worker, profile thread */
     BP_LOCK_PROFILER,

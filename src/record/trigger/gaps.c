@@ -1,5 +1,6 @@
 #include "trigger/gaps.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ struct channel {
 struct bp_gap {
     char text[BUGPACK_GAP_KEY_MAX_BYTES + 1];
     uint8_t bytes, channel_bytes;
-    uint8_t state; /* a gap_state */
+    _Atomic uint8_t state; /* a gap_state; changed under the lock */
     uint8_t try_count;
     bool takes[row_kind_count]; /* keys without a row of their own are counted here */
     struct channel *channel;
@@ -48,6 +49,13 @@ struct bp_gap {
     const char *refusal; /* why its last occurrence led to no report; NULL: it did */
 };
 
+/* The occurrences of a key, on a cache line of their own. */
+struct tally {
+    _Alignas(64) _Atomic uint64_t count, last_wall_ns;
+};
+
+/* A row is filled before a slot leads to it, and its text never changes: a key whose report is not
+ * to be begun any more is counted without the lock. */
 struct bp_gaps {
     bp_gaps_options options;
     bp_tag_key hash_key; /* of long names, and of the slots: nobody can aim at one */
@@ -55,11 +63,10 @@ struct bp_gaps {
     bp_lock lock; /* of what follows; held for a look-up, or for a copy of all rows */
     bool is_cap_reported;
     uint32_t gap_count, pending_count, written_count;
-    uint64_t occurrence_count;
-    uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
+    _Atomic uint16_t slots[slot_count]; /* a row's index and 1; 0: empty, where a search ends */
     struct bp_gap gaps[BUGPACK_GAP_KEYS_MAX];
-    bp_trigger_tally tallies[BUGPACK_GAP_KEYS_MAX]; /* of the rows: to be copied at each trigger */
-    struct channel channels[BUGPACK_GAP_KEYS_MAX];  /* that of a channel's first row is used */
+    struct tally tallies[BUGPACK_GAP_KEYS_MAX];    /* of the rows */
+    struct channel channels[BUGPACK_GAP_KEYS_MAX]; /* that of a channel's first row is used */
 };
 
 bugpack_status bp_gaps_new(const bp_gaps_options *options, bp_gaps **ret_gaps,
@@ -107,12 +114,14 @@ static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
     return XXH3_64bits_withSeed(key->text, key->bytes, gaps->hash_key.words[0]);
 }
 
-/* A key's row, or NULL and the empty slot where the search ended; one is always there. The lock is
- * held here and in what follows, unless it says otherwise. */
+/* A key's row, or NULL and the empty slot where the search ended; one is always there. */
 static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t *ret_slot) {
     size_t slot = hash % slot_count;
-    for (; gaps->slots[slot] != 0; slot = (slot + 1) % slot_count) {
-        bp_gap *gap = &gaps->gaps[gaps->slots[slot] - 1];
+    unsigned row;
+    /* Acquire: who sees the slot sees the row. */
+    for (; (row = atomic_load_explicit(&gaps->slots[slot], memory_order_acquire)) != 0;
+         slot = (slot + 1) % slot_count) {
+        bp_gap *gap = &gaps->gaps[row - 1];
         if (gap->bytes == key->bytes && memcmp(gap->text, key->text, key->bytes) == 0) {
             return gap;
         }
@@ -121,7 +130,8 @@ static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t 
     return NULL;
 }
 
-/* A walk over all rows, but only for a key that was never seen before. */
+/* A walk over all rows, but only for a key that was never seen before. The lock is held here and in
+ * what follows, unless it says otherwise. */
 static struct channel *channel_of(bp_gaps *gaps, const bp_gap_key *key) {
     for (uint32_t i = 0; i < gaps->gap_count; i++) {
         const bp_gap *gap = &gaps->gaps[i];
@@ -174,7 +184,8 @@ static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key) {
         gap->channel_bytes = (uint8_t)counted->channel_bytes;
         gap->first_wall_ns = bp_clock_wall_ns();
         gap->state = GAP_OPEN;
-        gaps->slots[slot] = (uint16_t)++gaps->gap_count;
+        gaps->gap_count++;
+        atomic_store_explicit(&gaps->slots[slot], (uint16_t)gaps->gap_count, memory_order_release);
     }
     gap->takes[kind] = true;
     gap->channel->key_count += is_new;
@@ -225,18 +236,28 @@ static bp_gap_occurrence take_place(bp_gaps *gaps, bp_gap *gap, bool is_enabled)
     return BP_GAP_REPORT;
 }
 
+/* With or without the lock. */
+static void count_occurrence(bp_gaps *gaps, const bp_gap *gap) {
+    struct tally *tally = &gaps->tallies[gap - gaps->gaps];
+    atomic_fetch_add_explicit(&tally->count, 1, memory_order_relaxed);
+    atomic_store_explicit(&tally->last_wall_ns, bp_clock_wall_tick_ns(), memory_order_relaxed);
+}
+
 bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enabled,
                               bp_gap **ret_gap) {
     bp_gap_occurrence occurrence = BP_GAP_COUNTED;
+    size_t slot = 0;
+    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
+    if (gap != NULL && atomic_load_explicit(&gap->state, memory_order_relaxed) != GAP_OPEN) {
+        count_occurrence(gaps, gap);
+        return occurrence;
+    }
     bp_lock_acquire(&gaps->lock);
-    bp_gap *gap = find_row(gaps, key);
+    gap = find_row(gaps, key);
     if (gap == NULL) {
         gap = add_row(gaps, key);
     }
-    gaps->occurrence_count++;
-    bp_trigger_tally *tally = &gaps->tallies[gap - gaps->gaps];
-    tally->count++;
-    tally->last_wall_ns = bp_clock_wall_tick_ns();
+    count_occurrence(gaps, gap);
     if (gap->state == GAP_OPEN) {
         occurrence = take_place(gaps, gap, is_enabled);
     }
@@ -267,14 +288,17 @@ void bp_gaps_count(bp_gaps *gaps, bugpack_pedantic_state *ret_state) {
     ret_state->written_count = gaps->written_count;
     ret_state->pending_count = gaps->pending_count;
     ret_state->distinct_count = gaps->gap_count;
-    ret_state->occurrence_count = gaps->occurrence_count;
+    ret_state->occurrence_count = 0;
+    for (uint32_t i = 0; i < gaps->gap_count; i++) {
+        ret_state->occurrence_count += gaps->tallies[i].count;
+    }
     bp_lock_release(&gaps->lock);
 }
 
 void bp_gaps_tallies(bp_gaps *gaps, bp_trigger_tally *ret_tallies, size_t count) {
-    bp_lock_acquire(&gaps->lock);
-    memcpy(ret_tallies, gaps->tallies, count * sizeof *ret_tallies);
-    bp_lock_release(&gaps->lock);
+    for (size_t i = 0; i < count; i++) {
+        ret_tallies[i] = (bp_trigger_tally){gaps->tallies[i].count, gaps->tallies[i].last_wall_ns};
+    }
 }
 
 void bp_gaps_give_up(bp_gaps *gaps, bp_gap *gap, const char *reason) {

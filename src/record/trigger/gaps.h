@@ -2,8 +2,9 @@
  * The gaps of a session: a bounded table of keys that only grows, with a count each, and the places
  * of the reports that they may lead to. It knows no session and no report.
  *
- * One lock guards all of it. An occurrence of a known key holds it for one look-up in a hash table.
- * Memory is allocated at the start; the system provides pages as they are first written.
+ * One lock guards all of it. An occurrence of a key whose report is written, or on its way, is
+ * counted without it. Memory is allocated at the start; the system provides pages as they are first
+ * written.
  */
 #ifndef BP_TRIGGER_GAPS_H
 #define BP_TRIGGER_GAPS_H
