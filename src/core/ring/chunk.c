@@ -221,6 +221,10 @@ void bp_chunks_shut(bp_chunks *chunks) {
             }
         }
     }
+    bp_lock_acquire(&chunks->lock);
+    free(chunks->owned);
+    chunks->owned = NULL;
+    bp_lock_release(&chunks->lock);
 }
 
 /* --- the pool ------------------------------------------------------------------------------ */

@@ -95,7 +95,8 @@ void bp_chunks_free(bp_chunks *chunks);
 uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_t stamp_ns,
                           uint64_t payload_bytes);
 
-/* Refuses appends from now on, and waits for those that are inside. */
+/* Refuses appends from now on, and waits for those that are inside. Frees all but the lanes, which
+ * whoever comes later looks at. */
 void bp_chunks_shut(bp_chunks *chunks);
 
 /* Adds up what the lanes counted. Any thread. */

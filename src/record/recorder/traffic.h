@@ -61,8 +61,9 @@ bugpack_status bp_traffic_new(const bp_traffic_identity *identity,
  */
 size_t bp_traffic_seal(bp_traffic *traffic);
 
-/* Refuses messages from now on and frees all memory but about 1 KiB. Other threads may be inside or
- * come later; the filter may still be called, until bp_traffic_seal or bp_traffic_end_filter. */
+/* Refuses messages from now on and frees all memory but about 1 KiB, and 128 bytes for each lane.
+ * Other threads may be inside or come later; the filter may still be called, until bp_traffic_seal
+ * or bp_traffic_end_filter. */
 void bp_traffic_close(bp_traffic *traffic);
 void bp_traffic_end_filter(bp_traffic *traffic);
 
