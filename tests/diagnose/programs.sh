@@ -709,6 +709,13 @@ const server = require("http").createServer(() => require("child_process").execS
 server.listen(0, "127.0.0.1", () => console.log("port=" + server.address().port))'
     ask_twice
 }
+begin_node_waits_in_atomics() {
+    begin node -e '
+const server = require("http").createServer(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))
+server.listen(0, "127.0.0.1", () => console.log("port=" + server.address().port))'
+    ask_twice
+}
+
 # A shim of pyenv is a shell that becomes Python.
 begin_python() {
     begin_waiting python3 -c 'import sys; print("ready", flush=True); sys.stdin.read()'

@@ -43,6 +43,17 @@ static bool is_deaf(const bp_evidence *evidence, const bp_thread *thread) {
            (polled != NULL || is_private(bp_json_tree_object(thread->row, "waits_for")));
 }
 
+/* How likely it is the thread that should read: one that sleeps, or waits for a child or a file;
+ * then the first of all, unless it waits for the end of another; then one with a loop of its own.
+ */
+static int rank(const bp_evidence *evidence, const bp_thread *thread) {
+    bool is_first = thread->tid == bp_json_tree_uint_or(evidence->waits, "pid", 0);
+    if (strcmp(thread->syscall, "futex") == 0) {
+        return is_first && strcmp(thread->waits_for_kind, "thread") != 0 ? 2 : 0;
+    }
+    return strstr(thread->syscall, "poll") != NULL && !bp_thread_only_sleeps(thread) ? 1 : 3;
+}
+
 /* Input for a server that was there at the beginning of the window. Another process that has the
  * same socket may read it. */
 typedef struct unread_input {
@@ -88,8 +99,7 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
             !is_deaf(evidence, thread)) {
             return;
         }
-        bool is_better = sleeper == NULL || (strcmp(sleeper->syscall, "futex") == 0 &&
-                                             strcmp(thread->syscall, "futex") != 0);
+        bool is_better = sleeper == NULL || rank(evidence, thread) > rank(evidence, sleeper);
         sleeper = is_better ? thread : sleeper;
     }
     if (sleeper == NULL) {
