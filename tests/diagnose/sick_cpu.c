@@ -285,6 +285,13 @@ static void write_bits(void) {
     }
 }
 
+/* Of a full disk it is told again and again, as by a log library that does not give up. */
+static void write_in_vain(void) {
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    say_ready();
+    while (write(full, "a line\n", 7) < 0) {}
+}
+
 /* All on one processor, and this one the least important. */
 static void starve_with(int policy) {
     cpu_set_t one;
@@ -365,6 +372,7 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"alarm-often", alarm_often},
                                  {"signalled-often", signalled_often},
                                  {"byte-by-byte", write_bits},
+                                 {"write-in-vain", write_in_vain},
                                  {"starved", starve},
                                  {"starved-idle", starve_idle},
                                  {"contended", contend},

@@ -144,7 +144,8 @@ static const char *find_only_output(const bp_evidence *evidence) {
 }
 
 /* "; it read 0 bytes, and wrote 250963 in 250963 calls, probably to /srv/export.csv". Of one that
- * writes bit by bit, the size of the bits is the cause. */
+ * writes bit by bit, the size of the bits is the cause; and calls that write nothing have failed,
+ * as on a full disk (vfs_write in fs/read_write.c counts both). */
 static void print_moved(const bp_evidence *evidence, const bp_thread *thread,
                         char out[moved_bytes]) {
     size_t used = 0;
@@ -155,8 +156,9 @@ static void print_moved(const bp_evidence *evidence, const bp_thread *thread,
     used += (size_t)snprintf(out, moved_bytes, "; it read %.0f bytes, and wrote %.0f",
                              thread->read_chars, thread->written_chars);
     if (thread->write_calls > 1) {
-        used +=
-            (size_t)snprintf(out + used, moved_bytes - used, " in %.0f calls", thread->write_calls);
+        used += (size_t)snprintf(out + used, moved_bytes - used, " in %.0f calls%s",
+                                 thread->write_calls,
+                                 thread->written_chars == 0 ? ", which all failed" : "");
     }
     if (path != NULL && thread->write_calls >= chars_per_sec * thread->cpu_ms / 1000) {
         char cut[128];
