@@ -105,7 +105,7 @@ def is_torn(path):
 def main():
     console, disk, recovered = sys.argv[1:]
     announced, total, is_wrong = read_announced(console), 0, False
-    for folder in disk, recovered:
+    for folder in disk, os.path.join(disk, "queue/d"), os.path.join(disk, "inbox"), recovered:
         for path in glob.glob(os.path.join(folder, "*.zip")):
             problems, count = check(path, announced, folder == recovered)
             total += count if folder == recovered else 0

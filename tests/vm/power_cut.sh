@@ -37,7 +37,7 @@ has_begun() {
 
 fact 'the machine starts, writes reports, and records'
 tries=0
-until has_begun || [ "$tries" -ge 600 ]; do
+until has_begun || [ "$tries" -ge 2400 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
@@ -73,6 +73,7 @@ take_cut() {
 
 torn_copies=0
 named_reports=0
+queued_reports=0
 crash_reports=0
 records=0
 cut=0
@@ -89,6 +90,13 @@ while [ "$cut" -lt "$cuts" ] || [ "$torn_copies" -eq 0 ] && [ "$cut" -lt "$most_
     while IFS= read -r name; do
         named_reports=$((named_reports + 1))
         [ -s "disk/$name" ] || wrong "$name was named and is not there"
+    done <named
+    fact "after cut $cut every report that was queued is there, or where it was sent"
+    sed -n 's/^queued \(queued-[0-9]*.zip\)[[:space:]].*/\1/p' cut.console | tail -n 5 >named
+    while IFS= read -r name; do
+        queued_reports=$((queued_reports + 1))
+        [ -n "$(find disk/queue disk/inbox -name "*$name" -size +1 2>/dev/null)" ] ||
+            wrong "$name was queued and is not there"
     done <named
 
     fact "after cut $cut the rings give reports that do not claim to be complete, or nothing"
@@ -108,7 +116,8 @@ while [ "$cut" -lt "$cuts" ] || [ "$torn_copies" -eq 0 ] && [ "$cut" -lt "$most_
     records=$((records + count))
 
     fact "after cut $cut nothing else of ours is left"
-    rm -rf disk/runtime disk/copy-* disk/synced
+    rm -rf disk/runtime disk/copy-* disk/synced disk/queue/.lock disk/queue/.changes
+    rm -f disk/queue/d/*.zip.json
     expect_same 'what is left' '' "$(find disk ! -type d ! -name '*.zip')"
 done
 # The last cut's are also checked against the schemas: they are the others' and some more.
@@ -118,7 +127,10 @@ fact 'the cuts are cuts: files that nobody has synced are torn'
 [ "$torn_copies" -gt 0 ] || wrong 'every plain copy is whole'
 fact 'rings have reached the disk'
 [ "$records" -gt 0 ] || wrong "$crash_reports crash reports hold no record"
-echo "$cut cuts: $named_reports reports named, all looked for; $torn_copies plain copies torn;" \
+fact 'reports have been queued'
+[ "$queued_reports" -gt 0 ] || wrong 'none has'
+echo "$cut cuts: $named_reports reports named and $queued_reports queued, all looked for;" \
+    "$torn_copies plain copies torn;" \
     "$crash_reports crash reports with $records records recovered"
 
 finish
