@@ -58,13 +58,15 @@ if command -v strace >/dev/null || not_tried 'strace is not installed'; then
     }
     # traced ARGUMENT...: what bugpack does with files is in `trace`.
     traced() {
-        strace -f -qq -y -o trace -e trace=fsync,rename,renameat,link,linkat,unlink,unlinkat "$BUGPACK" "$@" >out 2>err
+        strace -f -qq -y -o trace -e trace=fsync,rename,renameat,link,linkat,unlink,unlinkat \
+            "$BUGPACK" "$@" >out 2>err
     }
     fact 'a report leaves the queue when its destination has it on the disk, and not before'
     mkdir order
     configure order
     traced send --queue --config send.conf --to d whole.zip
-    expect_order '^[0-9 ]*fsync(.*/order/queue/d/' 'link.*-whole\.zip"' 'fsync(.*/order/queue/d>)' 'fsync(.*/order/queue>)'
+    expect_order '^[0-9 ]*fsync(.*/order/queue/d/' 'link.*-whole\.zip"' 'fsync(.*/order/queue/d>)' \
+        'fsync(.*/order/queue>)'
     cp whole.zip linked.zip
     rm -r order/queue
     traced send --queue --config send.conf --to d linked.zip
