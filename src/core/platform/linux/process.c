@@ -295,9 +295,7 @@ bugpack_status bp_process_hold(bp_task *process, bugpack_error *error) {
     if (process->root.is_recording || is_whole(process)) {
         return BUGPACK_OK;
     }
-    bool is_self = process->pid == getpid();
-    bugpack_status status =
-        bp_task_open(is_self ? 0 : process->pid, process->has_tree, &again, error);
+    bugpack_status status = bp_task_open(process->pid, process->has_tree, &again, error);
     if (status == BUGPACK_OK && again->start_ticks != process->start_ticks) {
         bp_task_close(again);
         status = bp_process_fail_ended(process, error);
