@@ -472,15 +472,18 @@ size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
     return hits->count;
 }
 
-bool bp_keywords_are_in(const bp_keywords *keywords, const unsigned char *bytes,
-                        size_t byte_count) {
-    const bp_keyword_hit *hits = NULL;
-    bp_keyword_state state = bp_keywords_start(keywords);
-    size_t at = 0;
-    while ((at = bp_keywords_next(keywords, bytes, byte_count, at, &state)) != SIZE_MAX) {
-        if (bp_keywords_hits(keywords, state, &hits) > 0) {
-            return true;
+bool bp_keywords_find(bp_keyword_search *search, bp_keyword_hit *ret_hit) {
+    search->state = search->is_begun ? search->state : search->keywords->start;
+    search->is_begun = true;
+    while (search->hit_count == 0) {
+        search->at = bp_keywords_next(search->keywords, search->text, search->size, search->at,
+                                      &search->state);
+        if (search->at == SIZE_MAX) {
+            return false;
         }
+        search->hit_count = bp_keywords_hits(search->keywords, search->state, &search->hits);
     }
-    return false;
+    *ret_hit = *search->hits++;
+    search->hit_count--;
+    return true;
 }

@@ -68,7 +68,18 @@ typedef struct bp_keyword_hit {
 size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
                         const bp_keyword_hit **ret_hits);
 
-/* True if a text has a keyword of an owner. */
-bool bp_keywords_are_in(const bp_keywords *keywords, const unsigned char *bytes, size_t byte_count);
+/* A search for each keyword of an owner in a text, from `at` on; what follows starts zeroed. */
+typedef struct bp_keyword_search {
+    const bp_keywords *keywords;
+    const unsigned char *text;
+    size_t size, at; /* `at`: then the end of the keyword */
+    bool is_begun;
+    bp_keyword_state state;
+    const bp_keyword_hit *hits; /* that end there, too */
+    size_t hit_count;
+} bp_keyword_search;
+
+/* The next one; false where there is none. */
+bool bp_keywords_find(bp_keyword_search *search, bp_keyword_hit *ret_hit);
 
 #endif

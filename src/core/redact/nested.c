@@ -57,19 +57,15 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
 
 static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t to,
                      bp_hit *ret_hit) {
-    const bp_keywords *keywords = scan->set->keywords;
-    bp_keyword_state state = bp_keywords_start(keywords);
-    bool is_found = false;
-    size_t at = 0;
-    while (!is_found && (at = bp_keywords_next(keywords, pair->text, pair->name_bytes, at,
-                                               &state)) != SIZE_MAX) {
-        const bp_keyword_hit *ends = NULL;
-        size_t count = bp_keywords_hits(keywords, state, &ends);
-        for (size_t i = 0; i < count && !is_found; i++) {
-            is_found = try_rule(scan, pair, ends[i].owner, at - ends[i].length, from, to, ret_hit);
+    bp_keyword_search search = {
+        .keywords = scan->set->keywords, .text = pair->text, .size = pair->name_bytes};
+    bp_keyword_hit end;
+    while (bp_keywords_find(&search, &end)) {
+        if (try_rule(scan, pair, end.owner, search.at - end.length, from, to, ret_hit)) {
+            return true;
         }
     }
-    return is_found;
+    return false;
 }
 
 bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,

@@ -198,26 +198,21 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
 /* Tries the rules whose keyword ends in the first `size` bytes; of a joint those that may match
  * from the first one on. */
 static void search_keywords(struct record *record, size_t size, bool is_joint) {
-    const bp_keywords *keywords = record->scan->set->keywords;
-    bp_keyword_state state = bp_keywords_start(keywords);
-    size_t at = 0;
-    while (record->status == BUGPACK_OK &&
-           (at = bp_keywords_next(keywords, record->text, size, at, &state)) != SIZE_MAX) {
-        const bp_keyword_hit *ends = NULL;
-        size_t count = bp_keywords_hits(keywords, state, &ends);
-        for (size_t i = 0; i < count; i++) {
-            const bp_scan *scan = record->scan;
-            const bp_hit *last = scan->hit_count > 0 ? &scan->hits[scan->hit_count - 1] : NULL;
-            size_t from = at - ends[i].length;
-            bp_match match;
-            if (is_joint && from > scan->set->list.rules[ends[i].owner].before_bytes) {
-                continue;
-            }
-            if (last == NULL || record->from + from < last->from || record->from + at > last->to) {
-                if (!try_rule(record, ends[i].owner, record->size, from, &match)) {
-                    try_undecided(record, ends[i].owner, from, at);
-                }
-            }
+    const bp_scan *scan = record->scan;
+    bp_keyword_search search = {
+        .keywords = scan->set->keywords, .text = record->text, .size = size};
+    bp_keyword_hit end;
+    bp_match match;
+    while (record->status == BUGPACK_OK && bp_keywords_find(&search, &end)) {
+        const bp_hit *last = scan->hit_count > 0 ? &scan->hits[scan->hit_count - 1] : NULL;
+        size_t from = search.at - end.length;
+        if (is_joint && from > scan->set->list.rules[end.owner].before_bytes) {
+            continue;
+        }
+        bool is_new =
+            last == NULL || record->from + from < last->from || record->from + search.at > last->to;
+        if (is_new && !try_rule(record, end.owner, record->size, from, &match)) {
+            try_undecided(record, end.owner, from, search.at);
         }
     }
 }
@@ -352,20 +347,15 @@ static void begin_block(struct record *record, uint16_t rule, uint64_t stream, u
 static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *ret_rule,
                        bp_match *ret_match) {
     const bp_rule_set *set = record->scan->set;
-    const bp_keywords *keywords = set->keywords;
-    bp_keyword_state state = bp_keywords_start(keywords);
-    size_t at = from;
-    while (record->scan->has_block_begin &&
-           (at = bp_keywords_next(keywords, record->text, to, at, &state)) != SIZE_MAX) {
-        const bp_keyword_hit *ends = NULL;
-        size_t count = bp_keywords_hits(keywords, state, &ends);
-        for (size_t i = 0; i < count; i++) {
-            *ret_rule = ends[i].owner;
-            if (set->list.rules[ends[i].owner].until != NULL &&
-                bp_matcher_match(record->scan->matcher, ends[i].owner, record->text, to,
-                                 at - ends[i].length, ret_match) == BP_MATCH_FOUND) {
-                return true;
-            }
+    bp_keyword_search search = {
+        .keywords = set->keywords, .text = record->text, .size = to, .at = from};
+    bp_keyword_hit end;
+    while (record->scan->has_block_begin && bp_keywords_find(&search, &end)) {
+        *ret_rule = end.owner;
+        if (set->list.rules[end.owner].until != NULL &&
+            bp_matcher_match(record->scan->matcher, end.owner, record->text, to,
+                             search.at - end.length, ret_match) == BP_MATCH_FOUND) {
+            return true;
         }
     }
     return false;

@@ -45,7 +45,9 @@ void bp_names_open(bp_names *names, const bp_keywords *keywords, const unsigned 
     memcpy(name->text, key, byte_count);
     name->text[byte_count] = BP_VIEW_KEY;
     name->size = (uint8_t)(byte_count + 1);
-    if (bp_keywords_are_in(keywords, name->text, name->size)) {
+    bp_keyword_search search = {.keywords = keywords, .text = name->text, .size = name->size};
+    bp_keyword_hit hit;
+    if (bp_keywords_find(&search, &hit)) {
         name->depth = names->depth;
         names->count++;
     }
