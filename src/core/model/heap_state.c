@@ -9,32 +9,31 @@
 #include "json/scanner.h"
 #include "model/fields.h"
 
-const char *const bp_heap_number_keys[] = {"allocated_bytes", "active_bytes", "resident_bytes",
-                                           "mapped_bytes", "narenas"};
+/* In the order of all forms. */
+enum { number_count = 5 };
+static const struct {
+    const char *key;
+    size_t offset;
+} numbers[number_count] = {{"allocated_bytes", offsetof(bugpack_heap_state, allocated_bytes)},
+                           {"active_bytes", offsetof(bugpack_heap_state, active_bytes)},
+                           {"resident_bytes", offsetof(bugpack_heap_state, resident_bytes)},
+                           {"mapped_bytes", offsetof(bugpack_heap_state, mapped_bytes)},
+                           {"narenas", offsetof(bugpack_heap_state, narenas)}};
 
-static const size_t offsets[BP_HEAP_NUMBER_COUNT] = {
-    offsetof(bugpack_heap_state, allocated_bytes), offsetof(bugpack_heap_state, active_bytes),
-    offsetof(bugpack_heap_state, resident_bytes), offsetof(bugpack_heap_state, mapped_bytes),
-    offsetof(bugpack_heap_state, narenas)};
-
-uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number) {
+static uint64_t get_number(const bugpack_heap_state *state, size_t number) {
     uint64_t value;
-    memcpy(&value, (const char *)state + offsets[number], sizeof value);
+    memcpy(&value, (const char *)state + numbers[number].offset, sizeof value);
     return value;
-}
-
-void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value) {
-    memcpy((char *)state + offsets[number], &value, sizeof value);
 }
 
 bugpack_status bp_heap_state_print(const bugpack_heap_state *state, bp_buffer *out,
                                    bugpack_error *error) {
     bp_json json;
     bp_json_begin(&json, out);
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        uint64_t value = bp_heap_number_get(state, i);
+    for (size_t i = 0; i < number_count; i++) {
+        uint64_t value = get_number(state, i);
         if (value != BUGPACK_HEAP_UNKNOWN) {
-            bp_json_add_uint(&json, bp_heap_number_keys[i], value);
+            bp_json_add_uint(&json, numbers[i].key, value);
         }
     }
     if (state->allocator[0] != '\0') {
@@ -68,19 +67,19 @@ bugpack_status bp_heap_state_parse(const void *text, size_t byte_count,
                               {.key = "\"narenas\""},         {.key = "\"allocator\""}};
     bugpack_heap_state state = BUGPACK_HEAP_STATE_INIT;
     char sentence[128];
-    bugpack_status status = bp_json_find(text, byte_count, fields, BP_HEAP_NUMBER_COUNT + 1, error);
-    for (size_t i = 0; i <= BP_HEAP_NUMBER_COUNT && status == BUGPACK_OK; i++) {
+    bugpack_status status = bp_json_find(text, byte_count, fields, number_count + 1, error);
+    for (size_t i = 0; i <= number_count && status == BUGPACK_OK; i++) {
         const bp_json_token *token = &fields[i].value;
         uint64_t value;
         if (token->byte_count == 0 || bp_json_token_is(token, "null")) {
             continue; /* unknown */
         }
-        if (i == BP_HEAP_NUMBER_COUNT) {
+        if (i == number_count) {
             status = token->text[0] == '"' ? copy_allocator(token, &state, error)
                                            : bp_json_fail_at(text, token->text, error,
                                                              "\"allocator\" is not a string");
         } else if (bp_json_token_uint(token, &value) && value != BUGPACK_HEAP_UNKNOWN) {
-            bp_heap_number_set(&state, i, value);
+            memcpy((char *)&state + numbers[i].offset, &value, sizeof value);
         } else {
             (void)snprintf(sentence, sizeof sentence, "%s is not a whole number from 0 to %" PRIu64,
                            fields[i].key, (uint64_t)(BUGPACK_HEAP_UNKNOWN - 1));
@@ -102,9 +101,9 @@ static void append_value(bp_buffer *out, uint64_t value) {
 }
 
 bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *out) {
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        (void)bp_buffer_printf(out, "%s: ", bp_heap_number_keys[i]);
-        append_value(out, bp_heap_number_get(state, i));
+    for (size_t i = 0; i < number_count; i++) {
+        (void)bp_buffer_printf(out, "%s: ", numbers[i].key);
+        append_value(out, get_number(state, i));
         (void)bp_buffer_append_char(out, '\n');
     }
     return out->status;
@@ -112,11 +111,11 @@ bugpack_status bp_heap_state_text(const bugpack_heap_state *state, bp_buffer *ou
 
 bugpack_status bp_heap_state_diff(const bugpack_heap_state *before, const bugpack_heap_state *after,
                                   bp_buffer *out) {
-    for (size_t i = 0; i < BP_HEAP_NUMBER_COUNT; i++) {
-        uint64_t old_value = bp_heap_number_get(before, i);
-        uint64_t new_value = bp_heap_number_get(after, i);
+    for (size_t i = 0; i < number_count; i++) {
+        uint64_t old_value = get_number(before, i);
+        uint64_t new_value = get_number(after, i);
         if (old_value != new_value) {
-            (void)bp_buffer_printf(out, "%s: ", bp_heap_number_keys[i]);
+            (void)bp_buffer_printf(out, "%s: ", numbers[i].key);
             append_value(out, old_value);
             (void)bp_buffer_append_text(out, " \xe2\x86\x92 ");
             append_value(out, new_value);

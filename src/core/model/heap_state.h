@@ -11,12 +11,6 @@
 
 #include "base/buffer.h"
 
-/* The numbers of a state by key, in the order of all forms. */
-#define BP_HEAP_NUMBER_COUNT 5
-extern const char *const bp_heap_number_keys[BP_HEAP_NUMBER_COUNT];
-uint64_t bp_heap_number_get(const bugpack_heap_state *state, size_t number);
-void bp_heap_number_set(bugpack_heap_state *state, size_t number, uint64_t value);
-
 /*
  * Reads a state from heap-state.json, or from any JSON object that has these keys. A key that is
  * missing or null is unknown, so `{}` is all unknown; other keys are ignored. The name of an

@@ -5,7 +5,7 @@
 #include "json/json.h"
 #include "model/fields.h"
 
-const char *bp_artefact_status_name(bp_artefact_status status) {
+static const char *status_name(bp_artefact_status status) {
     static const char *const names[] = {[BP_ARTEFACT_OK] = "ok",
                                         [BP_ARTEFACT_TRUNCATED] = "truncated",
                                         [BP_ARTEFACT_OMITTED] = "omitted",
@@ -18,7 +18,7 @@ const char *bp_artefact_status_name(bp_artefact_status status) {
 static void add_entry(bp_json *json, const bp_manifest_line *entry) {
     bp_json_object_begin(json, NULL);
     bp_json_add_text(json, "name", entry->name);
-    bp_json_add_text(json, "status", bp_artefact_status_name(entry->status));
+    bp_json_add_text(json, "status", status_name(entry->status));
     bp_model_add_flag(json, "missing", entry->is_missing);
     bp_json_add_uint(json, "bytes", entry->bytes);
     bp_model_add_known_text(json, "sha256", entry->sha256);

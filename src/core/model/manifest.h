@@ -22,7 +22,6 @@ typedef enum bp_artefact_status {
     BP_ARTEFACT_TIMED_OUT,
     BP_ARTEFACT_DISABLED /* the host or the user turned it off */
 } bp_artefact_status;
-const char *bp_artefact_status_name(bp_artefact_status status);
 
 #define BP_REASON_BYTES 512
 #define BP_NOTE_BYTES 300

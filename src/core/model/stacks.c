@@ -105,7 +105,7 @@ bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame
     return text;
 }
 
-bp_frame_text bp_stacks_python_text(const bp_python_frame *frame) {
+static bp_frame_text python_text(const bp_python_frame *frame) {
     return (bp_frame_text){.symbol = frame->function,
                            .source = frame->source,
                            .line = frame->line > 0 ? (uint64_t)frame->line : 0,
@@ -121,8 +121,7 @@ void bp_stacks_sign(const bp_stacks *stacks, const bp_stack_thread *thread,
         bp_signature_take(signed_stack, &text);
     }
     for (size_t i = 0; i < thread->python_count; i++) {
-        const bp_frame_text text =
-            bp_stacks_python_text(&stacks->python_frames[thread->first_python + i]);
+        const bp_frame_text text = python_text(&stacks->python_frames[thread->first_python + i]);
         bp_signature_take(signed_stack, &text);
     }
 }
@@ -262,8 +261,7 @@ static void append_thread(bp_buffer *out, const bp_stacks *stacks, size_t number
     }
     (void)bp_buffer_append_text(out, thread->python_count > 0 ? "Python:\n" : "");
     for (size_t i = 0; i < thread->python_count; i++) {
-        const bp_frame_text text =
-            bp_stacks_python_text(&stacks->python_frames[thread->first_python + i]);
+        const bp_frame_text text = python_text(&stacks->python_frames[thread->first_python + i]);
         bp_frame_append_line(out, &text, i);
     }
     if (thread->python_reason != NULL) {

@@ -128,9 +128,6 @@ void bp_stack_place_release(bp_stack_place *place);
 bp_frame_text bp_stacks_frame_text(const bp_stacks *stacks, const bp_stack_frame *frame,
                                    size_t index);
 
-/* The same of a frame of Python. */
-bp_frame_text bp_stacks_python_text(const bp_python_frame *frame);
-
 /* Adds the frames of a thread to the stack of a signature. */
 void bp_stacks_sign(const bp_stacks *stacks, const bp_stack_thread *thread,
                     bp_signature_stack *signed_stack);
