@@ -218,8 +218,7 @@ static void print_identity(const bp_facts *facts) {
     (void)say(STYLE_PLAIN, 0, document, "machine    {report.machine}");
     (void)say(STYLE_PLAIN, 0, document,
               "signature  {signature}{[{weak_signature:!}, which names no place]}");
-    (void)say(STYLE_PLAIN, 0, facts->metadata,
-              "platform   {platform.os|?} {platform.kernel|} {platform.arch|}");
+    (void)say(STYLE_PLAIN, 0, document, "platform   {os|?} {kernel|} {arch|}");
     (void)say(STYLE_PLAIN, 0, document, "says       {says}");
     BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(facts->metadata, "tags"))) {
         print_line(STYLE_PLAIN, 0, "tag        %s=%s", bp_json_tree_key(tag),

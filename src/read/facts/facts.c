@@ -89,6 +89,7 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     static const char *const keys[] = {"report_id",  "session_id", "report_type", "session_end",
                                        "gap_key",    "channel",    "description", "triggered_at",
                                        "started_at", "machine",    NULL};
+    static const char *const of_platform[] = {"os", "arch", "kernel", NULL};
     const bp_json_tree *metadata = reader->evidence.metadata;
     const bp_json_tree *app = bp_json_tree_object(metadata, "app");
     const char *end = bp_json_tree_text_or(metadata, "session_end", "");
@@ -107,6 +108,7 @@ static void make_report(bp_json_maker *maker, const bp_process_reader *reader,
     copy_uint(maker, metadata, "pid");
     bp_json_make_known_text(maker, "process", process_name(&reader->evidence, name));
     bp_json_make_end(maker);
+    copy_texts(maker, bp_json_tree_object(metadata, "platform"), of_platform);
     make_kind(maker, metadata);
     bp_json_make_text(maker, "timestamp", bp_json_tree_text(metadata, "timestamp"));
     /* The process that captured the machine is not one of the report. */

@@ -65,21 +65,14 @@ bugpack_status bp_facts_print(const bp_facts *facts, bp_buffer *out, bugpack_err
 
 /* --- a line of an index ------------------------------------------------------------------- */
 
-/* Members of a line, by their paths in the document, or of texts in metadata.json. */
+/* Members of a line, by their paths in the document. */
 typedef struct line_member {
     const char *key, *path;
-    bool is_of_metadata;
 } line_member;
 
 static void add_members(bp_json *json, const bp_facts *facts, const line_member *members) {
     for (; members->key != NULL; members++) {
-        if (members->is_of_metadata) {
-            bp_json_add_text(
-                json, members->key,
-                bp_json_tree_value_text(bp_json_tree_at(facts->metadata, members->path)));
-        } else {
-            bp_json_add_tree(json, members->key, bp_json_tree_at(facts->document, members->path));
-        }
+        bp_json_add_tree(json, members->key, bp_json_tree_at(facts->document, members->path));
     }
 }
 
@@ -174,40 +167,40 @@ static void add_tags(bp_json *json, const bp_json_tree *tags) {
 
 static bugpack_status print_line(const bp_facts *facts, uint64_t byte_count, bp_buffer *out,
                                  bugpack_error *error) {
-    static const line_member which[] = {{"app", "report.app", false},
-                                        {"version", "report.version", false},
-                                        {"build_id", "report.build_id", false},
-                                        {"report_id", "report.report_id", false},
-                                        {"session_id", "report.session_id", false},
-                                        {"report_type", "report.report_type", false},
-                                        {"gap_key", "report.gap_key", false},
-                                        {"channel", "report.channel", false},
-                                        {"triggered_at", "report.triggered_at", false},
-                                        {"started_at", "report.started_at", false},
-                                        {"session_end", "report.session_end", false},
-                                        {"signal", "signal", false},
-                                        {"os", "platform.os", true},
-                                        {"arch", "platform.arch", true},
-                                        {"kernel", "platform.kernel", true},
-                                        {"machine", "report.machine", false},
-                                        {"pid", "first_process.pid", false},
-                                        {"process_key", "first_process.process_key", false},
-                                        {"complete", "complete", false},
-                                        {"signature", "signature", false},
-                                        {"weak_signature", "weak_signature", false},
-                                        {"deadlock", "deadlock", false},
-                                        {"deadlocked_threads", "deadlocked_threads", false},
-                                        {NULL, NULL, false}};
+    static const line_member which[] = {{"app", "report.app"},
+                                        {"version", "report.version"},
+                                        {"build_id", "report.build_id"},
+                                        {"report_id", "report.report_id"},
+                                        {"session_id", "report.session_id"},
+                                        {"report_type", "report.report_type"},
+                                        {"gap_key", "report.gap_key"},
+                                        {"channel", "report.channel"},
+                                        {"triggered_at", "report.triggered_at"},
+                                        {"started_at", "report.started_at"},
+                                        {"session_end", "report.session_end"},
+                                        {"signal", "signal"},
+                                        {"os", "os"},
+                                        {"arch", "arch"},
+                                        {"kernel", "kernel"},
+                                        {"machine", "report.machine"},
+                                        {"pid", "first_process.pid"},
+                                        {"process_key", "first_process.process_key"},
+                                        {"complete", "complete"},
+                                        {"signature", "signature"},
+                                        {"weak_signature", "weak_signature"},
+                                        {"deadlock", "deadlock"},
+                                        {"deadlocked_threads", "deadlocked_threads"},
+                                        {NULL, NULL}};
     static const line_member figures[] = {
-        {"cpu_percent", "process.cpu_percent", false},
-        {"thread_count", "process.thread_count", false},
-        {"rss_kb", "process.rss_kb", false},
-        {"uptime_secs", "process.uptime_secs", false},
-        {"busiest_thread", "busiest_threads.name", false},
-        {"busiest_thread_cpu_percent", "busiest_threads.cpu_percent", false},
-        {"open_files", "process.open_files", false},
-        {"heap_allocated_bytes", "heap.allocated_bytes", false},
-        {NULL, NULL, false}};
+        {"cpu_percent", "process.cpu_percent"},
+        {"thread_count", "process.thread_count"},
+        {"rss_kb", "process.rss_kb"},
+        {"uptime_secs", "process.uptime_secs"},
+        {"busiest_thread", "busiest_threads.name"},
+        {"busiest_thread_cpu_percent", "busiest_threads.cpu_percent"},
+        {"open_files", "process.open_files"},
+        {"heap_allocated_bytes", "heap.allocated_bytes"},
+        {NULL, NULL}};
     bp_json json;
     bp_json_begin_as(&json, BP_JSON_LINE, out);
     bp_json_quote(&json, true);

@@ -329,15 +329,12 @@ static void write_identity(html_page *page) {
         "<dt>Channel</dt><dd>{report.channel}</dd>",
         "<dt>Machine</dt><dd>{report.machine}</dd>",
         "<dt>Report</dt><dd>{report.report_id}</dd>",
-        "<dt>Signature</dt><dd>{signature}{[{weak_signature:!}, which names no place]}</dd>"};
+        "<dt>Signature</dt><dd>{signature}{[{weak_signature:!}, which names no place]}</dd>",
+        "<dt>Platform</dt><dd>{os}{[ {kernel}]}{[ {arch}]}</dd>"};
     bp_buffer names;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         (void)bp_html_fill(&page->html, lines[i], page->facts->document);
     }
-    (void)bp_html_fill(
-        &page->html,
-        "<dt>Platform</dt><dd>{platform.os}{[ {platform.kernel}]}{[ {platform.arch}]}</dd>",
-        page->facts->metadata);
     BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"))) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
     }
