@@ -98,15 +98,19 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
     bp_json_object_end(json);
 }
 
+/* The object stays open. */
+static void begin_holder(const char *key, const bp_fd_holder *holder, bp_json *json) {
+    bp_json_object_begin(json, key);
+    bp_json_add_uint(json, "pid", holder->pid);
+    bp_model_add_name(json, "name", holder->name, sizeof holder->name);
+    bp_json_add_text(json, "state", bp_model_state_word(holder->state));
+}
+
 static void add_other_end(const bp_open_file *file, bp_json *json) {
     bp_json_array_begin(json, "other_end");
     for (size_t i = 0; i < file->holder_count; i++) {
-        const bp_fd_holder *holder = &file->holders[i];
-        bp_json_object_begin(json, NULL);
-        bp_json_add_uint(json, "pid", holder->pid);
-        bp_model_add_name(json, "name", holder->name, sizeof holder->name);
-        bp_json_add_text(json, "state", bp_model_state_word(holder->state));
-        bp_json_add_uint(json, "number", holder->number);
+        begin_holder(NULL, &file->holders[i], json);
+        bp_json_add_uint(json, "number", file->holders[i].number);
         bp_json_object_end(json);
     }
     bp_json_array_end(json);
@@ -146,11 +150,7 @@ static void add_file(const bp_open_file *file, bp_json *json) {
     bp_open_file_add_ends(file, json);
     bp_model_add_flag(json, "shared", file->is_shared);
     if (file->locked_by.pid != 0) {
-        const bp_fd_holder *holder = &file->locked_by;
-        bp_json_object_begin(json, "locked_by");
-        bp_json_add_uint(json, "pid", holder->pid);
-        bp_model_add_name(json, "name", holder->name, sizeof holder->name);
-        bp_json_add_text(json, "state", bp_model_state_word(holder->state));
+        begin_holder("locked_by", &file->locked_by, json);
         bp_json_add_text(json, "lock", file->is_flock ? "flock" : "posix");
         bp_json_object_end(json);
     }

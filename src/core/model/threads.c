@@ -22,6 +22,13 @@ void bp_process_threads_release(bp_process_threads *process) {
 
 /* --- deadlocks ------------------------------------------------------------------------------- */
 
+static const struct {
+    const char *name, *plural, *waits;
+} lock_kinds[] = {[BP_FUTEX_KIND_MUTEX] = {"mutex", "mutexes", "waits for a mutex of "},
+                  [BP_FUTEX_KIND_RWLOCK] = {"rwlock", "rwlocks", "waits for an rwlock of "},
+                  [BP_FUTEX_KIND_THREAD] = {"thread", NULL, "waits for the end of "},
+                  [BP_FUTEX_KIND_MONITOR] = {"monitor", "monitors", "waits for a monitor of "}};
+
 /* A sentence names so many threads of a larger deadlock. */
 enum { named_max = 8 };
 
@@ -73,36 +80,21 @@ static void append_name(const bp_thread_state *thread, bp_buffer *out) {
     (void)bp_buffer_printf(out, "%s(%" PRIu64 ")", name[0] != '\0' ? " " : "", thread->read.tid);
 }
 
-/* "waits for a mutex of b (2)" */
-static void append_wait(const bp_process_threads *process, const bp_thread_state *thread,
-                        bp_buffer *out) {
-    static const char *const phrases[] = {
-        [BP_FUTEX_KIND_MUTEX] = "waits for a mutex of ",
-        [BP_FUTEX_KIND_RWLOCK] = "waits for an rwlock of ",
-        [BP_FUTEX_KIND_THREAD] = "waits for the end of ",
-        [BP_FUTEX_KIND_MONITOR] = "waits for a monitor of ",
-    };
-    (void)bp_buffer_append_text(out, phrases[thread->wait.kind]);
-    append_name(&process->threads[thread->waits_for], out);
-}
-
 static void append_pair(const bp_thread_state *one, const bp_thread_state *other, bp_buffer *out) {
-    static const char *const words[] = {[BP_FUTEX_KIND_MUTEX] = "mutexes",
-                                        [BP_FUTEX_KIND_RWLOCK] = "rwlocks",
-                                        [BP_FUTEX_KIND_MONITOR] = "monitors"};
     append_name(one, out);
     (void)bp_buffer_append_text(out, " and ");
     append_name(other, out);
-    (void)bp_buffer_printf(out, " wait for each other's %s", words[one->wait.kind]);
+    (void)bp_buffer_printf(out, " wait for each other's %s", lock_kinds[one->wait.kind].plural);
 }
 
 static void append_circle(const bp_process_threads *process, size_t first, size_t length,
                           bp_buffer *out) {
     append_name(&process->threads[first], out);
     for (size_t i = first, named = 0; named < length && named < named_max; named++) {
-        (void)bp_buffer_append_text(out, named > 0 ? ", which " : " ");
-        append_wait(process, &process->threads[i], out);
+        (void)bp_buffer_printf(out, "%s%s", named > 0 ? ", which " : " ",
+                               lock_kinds[process->threads[i].wait.kind].waits);
         i = process->threads[i].waits_for;
+        append_name(&process->threads[i], out);
     }
     if (length > named_max) {
         (void)bp_buffer_printf(out, ", and so on: %zu threads wait in a circle", length);
@@ -182,27 +174,27 @@ static void add_kernel_stack(const char *stack, bp_json *json) {
     bp_json_array_end(json);
 }
 
-static void add_wait(const bp_process_threads *process, const bp_thread_state *thread,
-                     bp_json *json) {
-    static const char *const kinds[] = {[BP_FUTEX_KIND_MUTEX] = "mutex",
-                                        [BP_FUTEX_KIND_RWLOCK] = "rwlock",
-                                        [BP_FUTEX_KIND_THREAD] = "thread",
-                                        [BP_FUTEX_KIND_MONITOR] = "monitor"};
+/* `tid` is the owner's, which may have ended. */
+static void add_lock_wait(const bp_thread_state *thread, uint64_t tid, bp_json *json) {
     bp_json_object_begin(json, "waits_for");
-    bp_json_add_uint(json, "tid", process->threads[thread->waits_for].read.tid);
-    bp_json_add_text(json, "kind", kinds[thread->wait.kind]);
+    bp_json_add_uint(json, "tid", tid);
+    bp_json_add_text(json, "kind", lock_kinds[thread->wait.kind].name);
     bp_model_add_hex(json, "address", thread->wait.address);
     bp_json_add_bool(json, "timed", thread->wait.is_timed);
+    bp_model_add_flag(json, "owner_ended", !thread->is_waiting);
     bp_json_object_end(json);
 }
 
-/* A peer is one of several kinds of files, which a link of a chain does not tell. */
-static const char *const wait_kinds[] = {[BP_WAIT_FOR_PEER] = NULL,
-                                         [BP_WAIT_FOR_FILE_LOCK] = "file_lock",
-                                         [BP_WAIT_FOR_MUTEX] = "mutex",
-                                         [BP_WAIT_FOR_CHILD] = "child",
-                                         [BP_WAIT_FOR_FILESYSTEM] = "filesystem",
-                                         [BP_WAIT_FOR_SEMAPHORE] = "semaphore"};
+/* A peer is one of several kinds of files, which a link of a chain does not tell. The second is who
+ * it waits for. */
+static const struct {
+    const char *name, *other;
+} wait_kinds[] = {[BP_WAIT_FOR_PEER] = {NULL, NULL},
+                  [BP_WAIT_FOR_FILE_LOCK] = {"file_lock", "holder"},
+                  [BP_WAIT_FOR_MUTEX] = {"mutex", "process"},
+                  [BP_WAIT_FOR_CHILD] = {"child", "child"},
+                  [BP_WAIT_FOR_FILESYSTEM] = {"filesystem", "holder"},
+                  [BP_WAIT_FOR_SEMAPHORE] = {"semaphore", "holder"}};
 
 /* `key` NULL: as an element of a list. */
 static void add_link(const char *key, const bp_wait_link *link, bool with_wait, bp_json *json) {
@@ -213,9 +205,7 @@ static void add_link(const char *key, const bp_wait_link *link, bool with_wait, 
         add_state(link->state, json);
     }
     if (with_wait && link->waits_for[0] != '\0') {
-        if (wait_kinds[link->kind] != NULL) {
-            bp_json_add_text(json, "kind", wait_kinds[link->kind]);
-        }
+        bp_json_add_text(json, "kind", wait_kinds[link->kind].name);
         bp_model_add_name(json, "waits_for", link->waits_for, sizeof link->waits_for);
     }
     bp_json_object_end(json);
@@ -230,14 +220,9 @@ static void add_chain(const bp_process_wait *wait, bp_json *json) {
 }
 
 static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
-    static const char *const keys[] = {[BP_WAIT_FOR_FILE_LOCK] = "holder",
-                                       [BP_WAIT_FOR_MUTEX] = "process",
-                                       [BP_WAIT_FOR_CHILD] = "child",
-                                       [BP_WAIT_FOR_FILESYSTEM] = "holder",
-                                       [BP_WAIT_FOR_SEMAPHORE] = "holder"};
     const bp_process_wait *wait = thread->process_wait;
     bp_json_object_begin(json, "waits_for");
-    bp_json_add_text(json, "kind", wait_kinds[wait->kind]);
+    bp_json_add_text(json, "kind", wait_kinds[wait->kind].name);
     if (wait->kind == BP_WAIT_FOR_FILE_LOCK) {
         if (wait->lock != BP_FILE_LOCK_LEASE) {
             bp_json_add_uint(json, "fd", wait->fd);
@@ -258,19 +243,9 @@ static void add_process_wait(const bp_thread_state *thread, bp_json *json) {
         bp_model_add_flag(json, "holder_ended", wait->has_holder_ended);
     }
     if (wait->link_count > 0) {
-        add_link(keys[wait->kind], &wait->links[0], false, json);
+        add_link(wait_kinds[wait->kind].other, &wait->links[0], false, json);
         add_chain(wait, json);
     }
-    bp_json_object_end(json);
-}
-
-static void add_ended_owner(const bp_thread_state *thread, bp_json *json) {
-    bp_json_object_begin(json, "waits_for");
-    bp_json_add_uint(json, "tid", thread->wait.tid);
-    bp_json_add_text(json, "kind", thread->wait.kind == BP_FUTEX_KIND_MUTEX ? "mutex" : "rwlock");
-    bp_model_add_hex(json, "address", thread->wait.address);
-    bp_json_add_bool(json, "timed", thread->wait.is_timed);
-    bp_json_add_bool(json, "owner_ended", true);
     bp_json_object_end(json);
 }
 
@@ -327,13 +302,13 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
         add_polled(&thread->fd_wait, json);
     }
     if (thread->is_waiting) {
-        add_wait(process, thread, json);
+        add_lock_wait(thread, process->threads[thread->waits_for].read.tid, json);
     } else if (thread->file != NULL) {
         add_file_wait(thread, json);
     } else if (thread->process_wait != NULL) {
         add_process_wait(thread, json);
     } else if (thread->other_owner == BP_FUTEX_OWNER_ENDED) {
-        add_ended_owner(thread, json);
+        add_lock_wait(thread, thread->wait.tid, json);
     }
     bp_json_object_end(json);
 }
