@@ -26,6 +26,10 @@ int bp_array_compare_u64(const void *one, const void *other) {
     return (left > right) - (left < right);
 }
 
+const void *bp_array_find_u64(uint64_t key, const void *items, size_t count, size_t item_bytes) {
+    return count == 0 ? NULL : bsearch(&key, items, count, item_bytes, bp_array_compare_u64);
+}
+
 size_t bp_array_find_first(const void *key, const void *items, size_t count, size_t item_bytes,
                            int (*compare)(const void *key, const void *item)) {
     size_t low = 0;

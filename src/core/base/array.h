@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Makes room for one item after the first `count` of `*items`, which was allocated with malloc or
@@ -17,6 +18,9 @@ bool bp_array_reserve_bytes(void *items, size_t item_bytes, size_t count, size_t
 
 /* Compares items that begin with an uint64_t, for qsort and bsearch. */
 int bp_array_compare_u64(const void *one, const void *other);
+
+/* The item that begins with this number, of an array that is sorted so; NULL: none. */
+const void *bp_array_find_u64(uint64_t key, const void *items, size_t count, size_t item_bytes);
 
 /* The index of the first sorted item that is not before the key, or `count`: `compare` as for
  * bsearch. */

@@ -179,7 +179,8 @@ static bool read_by_list(struct counting *reading) {
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         bp_thread_heap *thread = &snapshot->threads[i];
         const bp_thread_pointer *pointer =
-            thread->is_measured ? NULL : bp_thread_pointers_find(pointers, count, thread->tid);
+            thread->is_measured ? NULL
+                                : bp_array_find_u64(thread->tid, pointers, count, sizeof *pointers);
         if (pointer != NULL) {
             read_counters(reading, pointer->pointer, pointer->tid_address, thread);
         } else if (!thread->is_measured && result != 0) {
@@ -285,10 +286,9 @@ static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snap
     size_t kept = 0;
     qsort(after->threads, after->thread_count, sizeof *after->threads, bp_array_compare_u64);
     for (size_t i = 0; i < snapshot->thread_count; i++) {
-        bp_thread_counters key = {.tid = snapshot->threads[i].tid};
-        const bp_thread_counters *still =
-            bsearch(&key, after->threads, after->thread_count, sizeof key, bp_array_compare_u64);
         const bp_thread_heap *thread = &snapshot->threads[i];
+        const bp_thread_counters *still = bp_array_find_u64(
+            thread->tid, after->threads, after->thread_count, sizeof *after->threads);
         if (still != NULL &&
             (still->birth == thread->birth || still->birth == 0 || thread->birth == 0)) {
             snapshot->measured_count += thread->is_measured;

@@ -130,17 +130,15 @@ static bugpack_status read_usage(int proc_fd, uint64_t ticks_per_sec, const atom
 }
 
 static const bp_machine_used_process *find_process(const bp_machine_usage *usage, uint64_t tgid) {
-    return usage->process_count == 0 ? NULL
-                                     : bsearch(&tgid, usage->processes, usage->process_count,
-                                               sizeof *usage->processes, bp_array_compare_u64);
+    return bp_array_find_u64(tgid, usage->processes, usage->process_count,
+                             sizeof *usage->processes);
 }
 
 static const bp_machine_used_thread *
 find_thread(const bp_machine_usage *usage, const bp_machine_used_process *process, uint64_t tid) {
-    return process == NULL || process->thread_count == 0
-               ? NULL
-               : bsearch(&tid, usage->threads + process->first_thread, process->thread_count,
-                         sizeof *usage->threads, bp_array_compare_u64);
+    return process == NULL ? NULL
+                           : bp_array_find_u64(tid, usage->threads + process->first_thread,
+                                               process->thread_count, sizeof *usage->threads);
 }
 
 static uint64_t subtract(uint64_t a, uint64_t b) {

@@ -56,11 +56,8 @@ static void read_cgroup(bp_machine_reader *reader, bp_machine_thread *thread) {
 static void take_heap(bp_machine_reader *reader, const bp_machine_process *process,
                       bp_machine_thread *thread) {
     bp_thread_reading *read = &thread->read;
-    bp_thread_heap key = {.tid = read->tid};
     const bp_thread_heap *heap =
-        process->heap_count == 0
-            ? NULL
-            : bsearch(&key, process->heap, process->heap_count, sizeof key, bp_array_compare_u64);
+        bp_array_find_u64(read->tid, process->heap, process->heap_count, sizeof *heap);
     if (process->heap_failure != BP_HEAP_FAILURE_NONE) {
         thread->heap_failure = bp_heap_failure_name(process->heap_failure);
     } else if (heap != NULL && heap->birth == read->stat.start_ticks && heap->is_measured) {

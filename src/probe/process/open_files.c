@@ -137,8 +137,8 @@ static void read_limit(struct reader *reader) {
 }
 
 static bool is_wanted(const struct reader *reader, uint64_t number) {
-    return reader->wanted == NULL || bsearch(&number, reader->wanted, reader->wanted_count,
-                                             sizeof number, bp_array_compare_u64) != NULL;
+    return reader->wanted == NULL ||
+           bp_array_find_u64(number, reader->wanted, reader->wanted_count, sizeof number) != NULL;
 }
 
 /* The descriptor of this reading is not one of our own process's list. */

@@ -116,12 +116,6 @@ int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t li
     return 0;
 }
 
-const bp_thread_pointer *bp_thread_pointers_find(const bp_thread_pointer *pointers, size_t count,
-                                                 uint64_t tid) {
-    bp_thread_pointer key = {.tid = tid};
-    return count == 0 ? NULL : bsearch(&key, pointers, count, sizeof key, bp_array_compare_u64);
-}
-
 /* --- thread-local variables ------------------------------------------------------------------ */
 
 /* No thread's segment or distance is larger. */

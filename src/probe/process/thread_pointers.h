@@ -29,7 +29,7 @@ typedef struct bp_libc_layout {
 bool bp_libc_layout_read(bp_elf_object *libc, bp_libc_layout *ret_layout);
 
 typedef struct bp_thread_pointer {
-    uint64_t tid;
+    uint64_t tid; /* first, for bp_array_find_u64 */
     uint64_t pointer;
     uint64_t tid_address; /* address of its id in the process */
 } bp_thread_pointer;
@@ -41,10 +41,6 @@ typedef struct bp_thread_pointer {
  */
 int bp_thread_pointers_list(pid_t pid, const bp_libc_layout *layout, uint64_t libc_base,
                             size_t thread_max, bp_thread_pointer **ret_pointers, size_t *ret_count);
-
-/* The entry of a thread, or NULL. */
-const bp_thread_pointer *bp_thread_pointers_find(const bp_thread_pointer *pointers, size_t count,
-                                                 uint64_t tid);
 
 /*
  * Addresses of thread-local variables relative to the thread pointer, in both layouts of Drepper's

@@ -48,9 +48,7 @@ struct reader {
 };
 
 static const struct own_id *find_id(const struct reader *reader, uint64_t tid) {
-    return reader->id_count == 0 ? NULL
-                                 : bsearch(&tid, reader->ids, reader->id_count, sizeof *reader->ids,
-                                           bp_array_compare_u64);
+    return bp_array_find_u64(tid, reader->ids, reader->id_count, sizeof *reader->ids);
 }
 
 static bool has_thread(void *context, uint64_t tid) {
