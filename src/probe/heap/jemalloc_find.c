@@ -176,13 +176,11 @@ static void examine_elf(const bp_heap_prober_options *options, bp_elf_status sta
                         bp_elf_object *elf, const char *path, bp_known_object *object) {
     const bool is_executable = object->is_executable;
     if (status == BP_ELF_OTHER_MACHINE && is_executable) {
-        object->kind = BP_OBJECT_UNREADABLE;
         refuse(object, BP_HEAP_FAILURE_ARCH_MISMATCH, path,
                "it is a program of another architecture than this bugpack");
         return;
     }
     if (status != BP_ELF_OK || !bp_elf_code_address(elf, &object->code_address)) {
-        object->kind = BP_OBJECT_OTHER;
         return;
     }
     object->read_errno = bp_read_build_id(elf->fd, object->build_id);
@@ -262,7 +260,6 @@ static int examine(struct search *search, bp_mapped_file *mapped, bp_known_objec
     if (fd < 0) {
         bugpack_error error = BUGPACK_ERROR_INIT;
         (void)bp_fail_process_errno(&error, open_errno, "cannot open \"%s\"", mapped->path);
-        object->kind = BP_OBJECT_UNREADABLE;
         memcpy(object->reason, error.message, sizeof object->reason);
         return bp_mapped_file_is_unknown(open_errno, is_there) ? open_errno : 0;
     }

@@ -14,8 +14,7 @@
 typedef enum bp_object_kind {
     BP_OBJECT_OTHER,
     BP_OBJECT_LIBC,
-    BP_OBJECT_JEMALLOC, /* `failure` says whether its counters can be found */
-    BP_OBJECT_UNREADABLE
+    BP_OBJECT_JEMALLOC /* `failure` says whether its counters can be found */
 } bp_object_kind;
 
 /* Facts about one file, for every process that has it mapped. */
