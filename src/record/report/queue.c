@@ -339,10 +339,6 @@ static bp_job *find_manual(const bp_job_queue *queue, bool may_join) {
     return job;
 }
 
-static bugpack_status refuse(bugpack_status status, const char *why, bugpack_error *error) {
-    return bp_fail(error, status, "no report was taken: %s", why);
-}
-
 /* The lock is held. */
 static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_ticket,
                              bugpack_error *error) {
@@ -355,7 +351,7 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
     }
     if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_REFUSE &&
         find_manual(queue, false) != NULL) {
-        return refuse(BUGPACK_ERR_BUSY, "another one is under way", error);
+        return bp_fail(error, BUGPACK_ERR_BUSY, "no report was taken: another one is under way");
     }
     if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_COALESCE && job->type->is_shared) {
         other = find_manual(queue, true);
@@ -366,7 +362,8 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
         return BUGPACK_OK;
     }
     if (queue->is_stopping) {
-        return refuse(BUGPACK_ERR_CLOSED, bugpack_status_name(BUGPACK_ERR_CLOSED), error);
+        return bp_fail(error, BUGPACK_ERR_CLOSED, "no report was taken: %s",
+                       bugpack_status_name(BUGPACK_ERR_CLOSED));
     }
     /* A job that is no report, as a recovery, does not count against the limit. */
     for (const bp_job *at = queue->first; at != NULL; at = at->next) {
