@@ -37,6 +37,7 @@ static bp_subject *new_subject(void) {
     atomic_init(&subject->next, NULL);
     atomic_init(&subject->is_refreshing, false);
     bp_buffer_init(&subject->facts.text, facts_limit_bytes);
+    subject->follow_interval_ns = first_follow_ns;
     subject->interval_ns = first_refresh_ns;
     subject->due_ns = bp_clock_monotonic_ns() + first_refresh_ns;
     return subject;
@@ -413,45 +414,40 @@ bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error) {
     return refresh(subject, error);
 }
 
-void bp_subject_refresh_when_due(bp_subject *subject) {
-    uint64_t now_ns = bp_clock_monotonic_ns();
-    if (subject->target.pid == 0 || now_ns < subject->due_ns) {
-        return;
-    }
-    begin_refresh(subject);
-    subject->interval_ns = subject->interval_ns * 2 < longest_refresh_ns ? subject->interval_ns * 2
-                                                                         : longest_refresh_ns;
-    subject->due_ns = now_ns + subject->interval_ns;
-}
-
 static bool is_same_program(const bp_task_program *one, const bp_task_program *other) {
     return one->image == other->image && strcmp(one->name, other->name) == 0;
 }
 
-uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns) {
+static uint64_t least(uint64_t one, uint64_t other) {
+    return one < other ? one : other;
+}
+
+uint64_t bp_subject_follow(bp_subject *subject, uint64_t now_ns) {
     bp_task_program program;
     if (subject->target.pid == 0 || !bp_lock_try_acquire(&subject->lock)) {
         return UINT64_MAX;
     }
+    uint64_t *pause_ns = &subject->follow_interval_ns;
     if (now_ns >= subject->follow_due_ns) {
-        const bp_task_program *seen = &subject->followed, *known = &subject->facts.program;
-        bool is_known = true;
-        subject->follow_interval_ns += subject->follow_interval_ns / 2;
+        *pause_ns = least(*pause_ns + *pause_ns / 2, BP_NS_PER_SEC);
         if (bp_task_program_now(bp_sampler_task(subject->sampler), &program)) {
-            if (!is_same_program(&program, seen)) {
-                subject->follow_interval_ns = first_follow_ns;
+            bool is_old = now_ns >= subject->due_ns;
+            if (!is_same_program(&program, &subject->followed)) {
+                *pause_ns = first_follow_ns;
             }
-            is_known = is_same_program(&program, known);
+            if (is_old) {
+                subject->interval_ns = least(subject->interval_ns * 2, longest_refresh_ns);
+                subject->due_ns = now_ns + subject->interval_ns;
+            }
+            if (is_old || !is_same_program(&program, &subject->facts.program)) {
+                begin_refresh(subject);
+            }
             subject->followed = program;
         }
-        subject->follow_due_ns = now_ns + subject->follow_interval_ns;
-        if (!is_known) {
-            begin_refresh(subject);
-        }
+        subject->follow_due_ns = now_ns + *pause_ns;
     }
     /* After a second the ticks are enough. */
-    uint64_t due_ns =
-        subject->follow_interval_ns < BP_NS_PER_SEC ? subject->follow_due_ns : UINT64_MAX;
+    uint64_t due_ns = *pause_ns < BP_NS_PER_SEC ? subject->follow_due_ns : UINT64_MAX;
     bp_lock_release(&subject->lock);
     return due_ns;
 }

@@ -56,7 +56,7 @@ typedef struct bp_subject {
     uint64_t follow_due_ns, follow_interval_ns;
     bp_subject_process *noted;
     size_t noted_count;
-    uint64_t due_ns, interval_ns; /* of the refresh; of the thread that refreshes alone */
+    uint64_t due_ns, interval_ns; /* of the refresh */
 } bp_subject;
 
 /*
@@ -130,19 +130,16 @@ bugpack_status bp_subject_write_facts(bp_subject *subject, bugpack_writer *write
 /* Reads the facts of another process and keeps them for when it has ended. INVALID without one. */
 bugpack_status bp_subject_refresh(bp_subject *subject, bugpack_error *error);
 
-/* The same on a thread of its own when it is due: a second after the opening, and then at growing
- * intervals up to a minute. One thread. */
-void bp_subject_refresh_when_due(bp_subject *subject);
+/*
+ * The same on a thread of its own when it is due: a second after the opening, and then at growing
+ * intervals up to a minute; and where the process has executed another program since. That is
+ * looked for soon after a reading, then at growing intervals up to a second, as a command may do so
+ * at once and end soon. Returns when it wants to be called again at the latest. One thread.
+ */
+uint64_t bp_subject_follow(bp_subject *subject, uint64_t now_ns);
 
 /* Waits for such a thread up to 200 ms: a dead server of files may keep it. False: it goes on. NULL
  * is fine. */
 bool bp_subject_end_refresh(const bp_subject *subject);
-
-/*
- * The same where the process has executed another program since the facts were read: soon after a
- * reading, then at growing intervals, as a command may do so at once and end soon. Returns when it
- * wants to be called again at the latest. The same thread as of the former.
- */
-uint64_t bp_subject_follow_program(bp_subject *subject, uint64_t now_ns);
 
 #endif

@@ -183,7 +183,6 @@ static void on_sample(void *context, bp_task_snapshot *snapshot, const bugpack_e
             bp_history_note_rings(history, bp_recorder_used_bytes(session->context.recorder));
         }
         (void)bp_history_add(history, snapshot, NULL);
-        bp_subject_refresh_when_due(session->context.subject);
     }
 }
 
@@ -198,8 +197,7 @@ static uint64_t sample(void *context, uint64_t now_ns) {
     }
     uint64_t asked_ns =
         bp_windows_serve(windows, bp_clock_monotonic_ns(), bp_ticker_sample_now, session->ticker);
-    uint64_t follow_ns =
-        bp_subject_follow_program(session->context.subject, bp_clock_monotonic_ns());
+    uint64_t follow_ns = bp_subject_follow(session->context.subject, bp_clock_monotonic_ns());
     asked_ns = asked_ns < follow_ns ? asked_ns : follow_ns;
     return asked_ns < tick_ns ? asked_ns : tick_ns;
 }

@@ -71,7 +71,7 @@ static void check_facts_of_a_chain(bool has_been_followed, const char *expected_
         (void)usleep(1000);
     }
     if (has_been_followed) {
-        cr_expect(ne(u64, bp_subject_follow_program(subject, UINT64_MAX / 2), 0));
+        cr_expect(ne(u64, bp_subject_follow(subject, UINT64_MAX / 2), 0));
         while (!bp_subject_end_refresh(subject)) {}
     }
     siginfo_t info;
@@ -152,7 +152,7 @@ Test(session_target, keeps_no_caller_waiting_for_the_files_of_a_process) {
     cr_assert(zero(int, (int)bp_subject_open(&config, &subject, NULL)));
     struct pollfd reading = {.fd = fileno(said), .events = POLLIN};
     while (poll(&reading, 1, 10) == 0) {
-        bp_subject_refresh_when_due(subject);
+        (void)bp_subject_follow(subject, bp_clock_monotonic_ns());
     }
     cr_expect(eq(str, fgets(word, sizeof word, said), "read\n"));
     cr_expect(not(bp_subject_end_refresh(subject)), "it waits for the server");
