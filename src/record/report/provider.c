@@ -116,12 +116,12 @@ static void accept_json(bugpack_writer *given, bp_sink *sink, void *context) {
     }
 }
 
-void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
-                        bp_sink *sink, void *context) {
+void bp_provider_accept(bugpack_provider_kind form, size_t limit_bytes, int result,
+                        bugpack_writer *given, bp_sink *sink, void *context) {
     const bp_manifest_line line = given->line;
     bool has_status = line.status != BP_ARTEFACT_OK && line.status != BP_ARTEFACT_TRUNCATED;
     bugpack_status status = given->content.status;
-    if (result == 0 && form != BP_CONTENT_JSON) {
+    if (result == 0 && form != BUGPACK_PROVIDE_JSON) {
         status = bp_writer_flush(given, NULL);
     }
     if (result != 0 && line.reason[0] == '\0' && given->content.status != BUGPACK_OK) {
@@ -137,7 +137,7 @@ void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bu
         if (given->line.status == BP_ARTEFACT_OK) {
             given->line.reason[0] = '\0'; /* it said why it fails, and then did not */
         }
-        if (form == BP_CONTENT_JSON && given->line.status != BP_ARTEFACT_OMITTED) {
+        if (form == BUGPACK_PROVIDE_JSON && given->line.status != BP_ARTEFACT_OMITTED) {
             accept_json(given, sink, context);
         }
     }

@@ -18,17 +18,10 @@
 #include "base/lock.h"
 #include "report/writer.h"
 
-/* The form of a provider's artefact. */
-typedef enum bp_content_form {
-    BP_CONTENT_BYTES, /* as they are */
-    BP_CONTENT_TEXT,  /* made valid UTF-8 */
-    BP_CONTENT_JSON   /* checked, and indented by two spaces */
-} bp_content_form;
-
 /* A provider. `name` is copied; `release` (optional) frees `context` after the last call. */
 typedef struct bp_provider_spec {
     const char *name;
-    bp_content_form form;
+    bugpack_provider_kind form; /* a screenshot is of bytes */
     bugpack_provider_callback *provide;
     void *context;
     void (*release)(void *context);
@@ -91,8 +84,8 @@ void bp_provider_give_up(bp_provider *provider);
  * Where that is neither OK nor TRUNCATED, discard what the sink got. `limit_bytes` is the limit of
  * `given`.
  */
-void bp_provider_accept(bp_content_form form, size_t limit_bytes, int result, bugpack_writer *given,
-                        bp_sink *sink, void *context);
+void bp_provider_accept(bugpack_provider_kind form, size_t limit_bytes, int result,
+                        bugpack_writer *given, bp_sink *sink, void *context);
 
 /*
  * Checks that a file is readable and is one valid JSON document of at most `limit_bytes`, before a

@@ -255,10 +255,10 @@ static void begin_call(bp_call_thread *thread, bp_provider *provider,
     bp_writer_release(&thread->writer);
     bp_writer_init(&thread->writer, spec->limit_bytes);
     bp_writer_set_channel(&thread->writer, bugpack_report_channel(target));
-    if (spec->form != BP_CONTENT_JSON) { /* that is checked as a whole first */
+    if (spec->form != BUGPACK_PROVIDE_JSON) { /* that is checked as a whole first */
         thread->writer.sink = hand_over;
         thread->writer.sink_context = thread;
-        thread->writer.is_text = spec->form == BP_CONTENT_TEXT;
+        thread->writer.is_text = spec->form == BUGPACK_PROVIDE_TEXT;
     }
     thread->provider = bp_provider_retain(provider);
     thread->is_done = false;

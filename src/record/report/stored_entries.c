@@ -43,7 +43,7 @@ static bool is_wanted(const bp_report_context *context, const bp_provider *provi
     }
     bool is_session = strcmp(name, bp_entries[BP_ENTRY_SESSION].name) == 0;
     return (scope.has_hosts || (scope.has_session && is_session)) &&
-           provider->spec.form != BP_CONTENT_BYTES && bp_entry_refuse(name) == NULL;
+           provider->spec.form != BUGPACK_PROVIDE_BYTES && bp_entry_refuse(name) == NULL;
 }
 
 bool bp_stored_entries_are_there(const bp_report_context *context, bp_stored_scope scope) {

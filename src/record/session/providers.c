@@ -36,7 +36,7 @@ static bugpack_status add_screenshot(bugpack_session *session, bugpack_provider_
     *source = (struct picture_source){provider, context};
     return add(session,
                (bp_provider_spec){.name = screenshot_name,
-                                  .form = BP_CONTENT_BYTES,
+                                  .form = BUGPACK_PROVIDE_BYTES,
                                   .provide = provide_picture,
                                   .context = source,
                                   .release = free},
@@ -60,7 +60,6 @@ static const char *refuse_name(const bugpack_session *session, const char *name,
 static bugpack_status provide(bugpack_session *session, const char *name,
                               bugpack_provider_kind kind, bugpack_provider_callback *provider,
                               void *context, bugpack_error *error) {
-    static const bp_content_form forms[] = {BP_CONTENT_JSON, BP_CONTENT_TEXT, BP_CONTENT_BYTES};
     if ((unsigned)kind > BUGPACK_PROVIDE_SCREENSHOT) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "kind: %u is no bugpack_provider_kind",
                        (unsigned)kind);
@@ -73,13 +72,12 @@ static bugpack_status provide(bugpack_session *session, const char *name,
     if (provider == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the provider of \"%s\" is NULL", name);
     }
-    return kind == BUGPACK_PROVIDE_SCREENSHOT ? add_screenshot(session, provider, context, error)
-                                              : add(session,
-                                                    (bp_provider_spec){.name = name,
-                                                                       .form = forms[kind],
-                                                                       .provide = provider,
-                                                                       .context = context},
-                                                    error);
+    return kind == BUGPACK_PROVIDE_SCREENSHOT
+               ? add_screenshot(session, provider, context, error)
+               : add(session,
+                     (bp_provider_spec){
+                         .name = name, .form = kind, .provide = provider, .context = context},
+                     error);
 }
 
 bugpack_status bugpack_provide(bugpack_session *session, const char *name,

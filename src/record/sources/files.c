@@ -212,7 +212,7 @@ bugpack_status bp_source_file(const bp_report_context *context, const bp_file_pl
     }
     const bp_provider_spec spec = {
         .name = plan->name,
-        .form = plan->kind == BUGPACK_FILE_JSON ? BP_CONTENT_JSON : BP_CONTENT_BYTES,
+        .form = plan->kind == BUGPACK_FILE_JSON ? BUGPACK_PROVIDE_JSON : BUGPACK_PROVIDE_BYTES,
         .provide = provide_file,
         .context = file,
         .release = free_watched_file,

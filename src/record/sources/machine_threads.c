@@ -79,7 +79,7 @@ bugpack_status bp_source_host_threads(const bp_report_context *context, const bp
         return bp_fail_memory(error, "prepare a capture of the machine");
     }
     const bp_provider_spec spec = {.name = "host-threads.json",
-                                   .form = BP_CONTENT_BYTES,
+                                   .form = BUGPACK_PROVIDE_BYTES,
                                    .provide = provide_host,
                                    .context = source,
                                    .release = free_source,

@@ -90,7 +90,7 @@ bugpack_status bp_sources_register(const bp_report_context *context, bugpack_err
         char name[BP_SUBJECT_NAME_BYTES];
         const bp_provider_spec spec = {
             .name = bp_subject_entry(context->subject, rows[i].name, name),
-            .form = rows[i].form == BP_ENTRY_TEXT ? BP_CONTENT_TEXT : BP_CONTENT_BYTES,
+            .form = rows[i].form == BP_ENTRY_TEXT ? BUGPACK_PROVIDE_TEXT : BUGPACK_PROVIDE_BYTES,
             .provide = rows[i].provide,
             .context = source,
             .release = drop_source,

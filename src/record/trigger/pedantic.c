@@ -128,7 +128,7 @@ static bugpack_status add_entries(bp_job *job, bp_bundle *bundle, bugpack_error 
         return BUGPACK_OK;
     }
     bp_writer_init(&writer, SIZE_MAX / 4);
-    bp_provider_accept(BP_CONTENT_JSON, report->given.content.max_size, report->result,
+    bp_provider_accept(BUGPACK_PROVIDE_JSON, report->given.content.max_size, report->result,
                        &report->given, bp_writer_sink, &writer);
     writer.line = report->given.line;
     writer.line.captured_wall_ns = report->asked.wall_ns;

@@ -187,7 +187,7 @@ static int provide_state(bugpack_writer *writer, void *context) {
     return behaviour->result;
 }
 
-static void call(bp_bundle *bundle, const char *name, bp_content_form form,
+static void call(bp_bundle *bundle, const char *name, bugpack_provider_kind form,
                  struct behaviour *behaviour, size_t limit_bytes) {
     bp_provider_spec spec = {.name = name,
                              .form = form,
@@ -213,10 +213,10 @@ Test(bundle, a_provider_streams) {
     struct behaviour whole = {.byte_count = sizeof text};
     struct behaviour failed = {.byte_count = sizeof text, .result = -1};
     struct behaviour large = {.byte_count = sizeof text};
-    call(bundle, "bytes", BP_CONTENT_BYTES, &whole, sizeof text);
-    call(bundle, "text", BP_CONTENT_TEXT, &whole, sizeof text);
-    call(bundle, "failed", BP_CONTENT_BYTES, &failed, sizeof text);
-    call(bundle, "large", BP_CONTENT_BYTES, &large, sizeof text - 1);
+    call(bundle, "bytes", BUGPACK_PROVIDE_BYTES, &whole, sizeof text);
+    call(bundle, "text", BUGPACK_PROVIDE_TEXT, &whole, sizeof text);
+    call(bundle, "failed", BUGPACK_PROVIDE_BYTES, &failed, sizeof text);
+    call(bundle, "large", BUGPACK_PROVIDE_BYTES, &large, sizeof text - 1);
     char missing[900];
     cr_expect(eq(uint, bp_bundle_missing(bundle, missing, sizeof missing), 2));
     cr_expect(eq(str, missing,
@@ -238,7 +238,7 @@ Test(bundle, text_is_made_valid_over_the_boundaries_of_pieces) {
     cr_assert(eq(int, bp_utf8_encode(&expected, text, sizeof text), 0));
     bp_bundle *bundle = new_bundle();
     struct behaviour whole = {.byte_count = sizeof text};
-    call(bundle, "text", BP_CONTENT_TEXT, &whole, sizeof text);
+    call(bundle, "text", BUGPACK_PROVIDE_TEXT, &whole, sizeof text);
     const char *path = publish(bundle);
     size_t bytes = 0;
     CLEANUP(free_memory) char *entry = report_read(path, "text", &bytes);
@@ -253,8 +253,8 @@ Test(bundle, a_provider_that_hangs_is_rolled_back_and_refused_later) {
     struct behaviour whole = {.byte_count = sizeof text};
     cr_assert(eq(int, sem_init(&hanging.gate, 0, 0), 0));
     cr_assert(eq(int, sem_init(&hanging.late_is_done, 0, 0), 0));
-    call(bundle, "hangs", BP_CONTENT_BYTES, &hanging, SIZE_MAX / 4);
-    call(bundle, "good", BP_CONTENT_BYTES, &whole, SIZE_MAX / 4);
+    call(bundle, "hangs", BUGPACK_PROVIDE_BYTES, &hanging, SIZE_MAX / 4);
+    call(bundle, "good", BUGPACK_PROVIDE_BYTES, &whole, SIZE_MAX / 4);
     const char *path = publish(bundle); /* the bundle is gone, the provider is not */
     (void)sem_post(&hanging.gate);
     while (sem_wait(&hanging.late_is_done) != 0) {}
