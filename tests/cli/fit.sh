@@ -99,6 +99,16 @@ exits 0 redact full.zip -o whole.zip
 exits 0 redact full.zip --max-size 64M -o fits.zip
 expect_same 'the checksums' "$(value whole.zip manifest.json '[.artefacts[].sha256]')" \
     "$(value fits.zip manifest.json '[.artefacts[].sha256]')"
+fact 'the manifest of a group counts as much as it takes, deflated'
+start sh -c 'i=0; while [ $((i += 1)) -le 40 ]; do sleep 1000 & done; wait'
+await '[ "$(pgrep -c -P "$pid")" = 40 ]'
+"$BUGPACK" capture --pid "$pid" --children --window 0 --output group.zip >out 2>err || [ $? = 3 ] || wrong "$(cat err)"
+pkill -P "$pid"
+exits 0 redact group.zip --max-size 128K -o small.zip
+bytes=$(wc -c <small.zip)
+if [ "$bytes" -gt 131072 ] || [ "$bytes" -lt 80000 ]; then
+    wrong "it has $bytes bytes"
+fi
 expect_misuse '--list excludes --max-size' redact --list full.zip --max-size 1M
 
 fact 'a limit that no report can have is refused'

@@ -295,11 +295,6 @@ bp_archive_written bp_archive_get(const bp_archive *archive, size_t index) {
                                 .zip_bytes = header_bytes(entry->name) + entry->packed_bytes};
 }
 
-uint64_t bp_archive_most_bytes(const char *name, uint64_t byte_count) {
-    /* Deflate stores what does not shrink, in blocks with a header of 5 bytes. */
-    return header_bytes(name) + byte_count + byte_count / 1024 + 64;
-}
-
 void bp_archive_remove(bp_archive *archive, size_t index) {
     free(archive->entries[index].name);
     archive->count--;

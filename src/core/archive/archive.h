@@ -96,9 +96,6 @@ enum { BP_ARCHIVE_END_BYTES = 22 };
 size_t bp_archive_count(const bp_archive *archive);
 bp_archive_written bp_archive_get(const bp_archive *archive, size_t index);
 
-/* The most that an entry of this name and `byte_count` bytes can take of the zip. */
-uint64_t bp_archive_most_bytes(const char *name, uint64_t byte_count);
-
 /* Removes an entry that was ended. Those behind it move up. */
 void bp_archive_remove(bp_archive *archive, size_t index);
 

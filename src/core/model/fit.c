@@ -17,8 +17,9 @@ static const uint64_t share_min_bytes = 1024;
 
 static const size_t line_max_bytes = (size_t)1 << 20;
 
-/* The growth of a manifest line whose entry has lost something: its reason, and a few numbers. */
-static const uint64_t loss_line_bytes = 300;
+/* The growth, deflated, of a manifest line whose entry has lost something: its reason, which is
+ * much the same in all lines, and a few numbers. And what all of them have. */
+static const uint64_t loss_line_bytes = 64, loss_bytes = 1024;
 
 /* An entry on its way through bp_archive_change. Everything before `drop_bytes` is dropped, and
  * the rest of the record there. */
@@ -304,12 +305,13 @@ static uint64_t claimed_bytes(const fitting *it, size_t index) {
     return bytes;
 }
 
-bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, uint64_t manifest_bytes,
-                      bp_fit_take *take, void *context, bugpack_error *error) {
-    uint64_t grown_bytes =
-        manifest_bytes + manifest_bytes / 16 + (bp_archive_count(archive) + 1) * loss_line_bytes;
-    uint64_t fixed_bytes = bp_archive_most_bytes(bp_entries[BP_ENTRY_MANIFEST].name, grown_bytes) +
-                           BP_ARCHIVE_END_BYTES;
+bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, bp_fit_take *take, void *context,
+                      bugpack_error *error) {
+    size_t manifest = bp_archive_count(archive) - 1;
+    uint64_t manifest_bytes = bp_archive_get(archive, manifest).zip_bytes;
+    uint64_t fixed_bytes = manifest_bytes + manifest_bytes / 16 + manifest * loss_line_bytes +
+                           loss_bytes + BP_ARCHIVE_END_BYTES;
+    bp_archive_remove(archive, manifest);
     uint64_t bytes = 0;
     fitting it = {.archive = archive,
                   .max_bytes = max_bytes,

@@ -31,14 +31,14 @@ typedef struct bp_fit_loss {
 typedef void bp_fit_take(void *context, const bp_fit_loss *loss);
 
 /*
- * Makes the entries of an archive fit into a zip of `max_bytes`, together with a manifest that is
- * still to come: it has `manifest_bytes` as long as nothing is lost, before it is redacted.
+ * Makes the entries of an archive fit into a zip of `max_bytes`. The last one is the manifest as it
+ * is as long as nothing is lost; it is removed, and room is left for it with the losses.
  * metadata.json stays in any case. `take` is called for each entry that lost something. An entry
  * that can be cut leaves half of the room to those of less worth.
  *
  * Errors: those of bp_archive_change.
  */
-bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, uint64_t manifest_bytes,
-                      bp_fit_take *take, void *context, bugpack_error *error);
+bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, bp_fit_take *take, void *context,
+                      bugpack_error *error);
 
 #endif

@@ -215,34 +215,6 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
     rewriting->lacks_memory = rewriting->lacks_memory || !is_set;
 }
 
-/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
-static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
-    uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
-    bp_json_tree *manifest = rewriting->manifest;
-    bp_buffer text;
-    if (max_bytes == 0) {
-        return BUGPACK_OK;
-    }
-    bp_buffer_init(&text, manifest_max_bytes);
-    bugpack_status status = bp_json_tree_print(manifest, &text, error);
-    uint64_t manifest_bytes = text.size;
-    bp_buffer_release(&text);
-    if (status == BUGPACK_OK) {
-        status = bp_fit(rewriting->archive, max_bytes, manifest_bytes, take_loss, rewriting, error);
-    }
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
-        missing_count += bp_json_tree_is_true(line, "missing");
-    }
-    bool is_set = !rewriting->lacks_memory &&
-                  bp_json_tree_set_uint(manifest, "max_zip_bytes", max_bytes) &&
-                  bp_json_tree_set_uint(manifest, "missing", missing_count) &&
-                  bp_json_tree_set_bool(manifest, "complete", missing_count == 0);
-    return is_set ? BUGPACK_OK : bp_fail_memory(error, "make a report fit");
-}
-
 static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *error) {
     uint64_t byte_count = 0;
     bp_buffer text;
@@ -257,6 +229,30 @@ static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *e
     }
     bp_buffer_release(&text);
     return status;
+}
+
+/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
+static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
+    uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
+    bp_json_tree *manifest = rewriting->manifest;
+    if (max_bytes == 0) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = add_manifest(rewriting, error);
+    if (status == BUGPACK_OK) {
+        status = bp_fit(rewriting->archive, max_bytes, take_loss, rewriting, error);
+    }
+    if (status != BUGPACK_OK) {
+        return status;
+    }
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
+        missing_count += bp_json_tree_is_true(line, "missing");
+    }
+    bool is_set = !rewriting->lacks_memory &&
+                  bp_json_tree_set_uint(manifest, "max_zip_bytes", max_bytes) &&
+                  bp_json_tree_set_uint(manifest, "missing", missing_count) &&
+                  bp_json_tree_set_bool(manifest, "complete", missing_count == 0);
+    return is_set ? BUGPACK_OK : bp_fail_memory(error, "make a report fit");
 }
 
 static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,

@@ -421,21 +421,6 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
     }
 }
 
-/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
-static bugpack_status fit(bp_bundle *bundle, const bp_trigger_list *triggers,
-                          bugpack_error *error) {
-    bp_buffer text;
-    if (bundle->target.max_zip_bytes == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status = print_manifest(bundle, triggers, &text, error);
-    uint64_t manifest_bytes = text.size;
-    bp_buffer_release(&text);
-    return status == BUGPACK_OK ? bp_fit(bundle->archive, bundle->target.max_zip_bytes,
-                                         manifest_bytes, take_loss, bundle, error)
-                                : status;
-}
-
 static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
                                    bugpack_error *error) {
     bp_buffer text;
@@ -463,6 +448,18 @@ static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *tri
     }
     bp_buffer_release(&text);
     return status;
+}
+
+/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
+static bugpack_status fit(bp_bundle *bundle, const bp_trigger_list *triggers,
+                          bugpack_error *error) {
+    if (bundle->target.max_zip_bytes == 0) {
+        return BUGPACK_OK;
+    }
+    bugpack_status status = add_manifest(bundle, triggers, error);
+    return status == BUGPACK_OK
+               ? bp_fit(bundle->archive, bundle->target.max_zip_bytes, take_loss, bundle, error)
+               : status;
 }
 
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_trigger_list *triggers,
