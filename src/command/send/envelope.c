@@ -78,18 +78,15 @@ static bugpack_status add_event(const bp_json_tree *line, const bp_send_report *
 static bugpack_status add_items(const bp_send_report *report, const bp_buffer *event,
                                 bp_buffer *out, bugpack_error *error) {
     bp_json json;
-    size_t event_bytes = event->size - 1; /* without its newline */
-    bp_json_begin_as(&json, BP_JSON_RECORD, out);
-    bp_json_add_text(&json, "event_id", report->id);
-    bugpack_status status = bp_json_finish(&json, error);
-    (void)bp_buffer_printf(out, "{\"type\":\"event\",\"length\":%zu}\n", event_bytes);
+    (void)bp_buffer_printf(out, "{\"event_id\":\"%s\"}\n{\"type\":\"event\",\"length\":%zu}\n",
+                           report->id, event->size - 1); /* without its newline */
     (void)bp_buffer_append(out, event->data, event->size);
     bp_json_begin_as(&json, BP_JSON_RECORD, out);
     bp_json_add_text(&json, "type", "attachment");
     bp_json_add_uint(&json, "length", report->bytes);
     bp_json_add_text(&json, "filename", report->name);
     bp_json_add_text(&json, "content_type", "application/zip");
-    return status == BUGPACK_OK ? bp_json_finish(&json, error) : status;
+    return bp_json_finish(&json, error);
 }
 
 bugpack_status bp_send_envelope_make(const bp_send_destination *destination,
