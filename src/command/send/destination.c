@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/machine.h"
 #include "send/configuration.h"
 
 enum { file_max_bytes = 1 << 20 };
@@ -240,7 +241,8 @@ static bugpack_status read_file(const char *path, char **ret_text, bugpack_error
 /* $VARIABLE/bugpack/NAME, or, without the variable, below the home directory. */
 static void join(const char *variable, const char *otherwise, const char *name,
                  char out[PATH_MAX]) {
-    const char *base = getenv(variable), *home = getenv("HOME");
+    const char *base = bp_machine_environment(variable);
+    const char *home = bp_machine_environment("HOME");
     if (base != NULL && base[0] == '/') {
         (void)snprintf(out, PATH_MAX, "%s/bugpack/%s", base, name);
     } else {

@@ -21,8 +21,8 @@ static void add_longest(unsigned first, unsigned count) {
         memset(text, 't', sizeof text);
         int length = snprintf(text, sizeof text, "<%u>", i);
         text[length] = 't';
-        bp_notifications_add(notifications, (i + 1) * BP_NS_PER_MS, BUGPACK_LEVEL_INFO, source, text,
-                             sizeof text);
+        bp_notifications_add(notifications, (i + 1) * BP_NS_PER_MS, BUGPACK_LEVEL_INFO, source,
+                             text, sizeof text);
     }
 }
 
