@@ -86,7 +86,7 @@ bugpack_status bp_rings_new(const bp_rings_options *options, bp_rings **ret_ring
         note_memory_reason(rings, detail.message);
     }
     if (rings->dir != NULL) {
-        const char *path = bp_session_dir_path(rings->dir);
+        const char *path = rings->dir->path;
         rings->survives = bp_ring_dirs_survival(path, bp_ring_dirs_is_in_memory(path));
         rings->monitor = options->monitor;
         bp_monitor_add(rings->monitor, note_alive, rings);
@@ -100,7 +100,7 @@ const char *bp_rings_locate(bp_rings *rings, uint64_t *ret_survives) {
     bool is_in_file = rings->files != NULL;
     bp_lock_release(&rings->lock);
     *ret_survives = is_in_file ? rings->survives : 0;
-    return is_in_file ? bp_session_dir_path(rings->dir) : NULL;
+    return is_in_file ? rings->dir->path : NULL;
 }
 
 void bp_rings_end(bp_rings *rings) {
@@ -135,7 +135,7 @@ void bp_rings_free(bp_rings *rings) {
  * well, half of that stays free. IO. */
 static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
     struct statvfs info;
-    const char *path = bp_session_dir_path(rings->dir);
+    const char *path = rings->dir->path;
     if (!rings->is_common) {
         return BUGPACK_OK;
     }

@@ -7,18 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "recorder/session_lock.h"
-
-struct bp_session_dir {
-    char name[BP_SESSION_NAME_BYTES];
-    char *path; /* absolute */
-    int dir_fd; /* only if it still has the mark */
-    bp_fd_mark mark;
-    void *lock;
-};
 
 /*
  * Opens the directory once more; -1 with errno. By its descriptor, which works in a chroot too, or
@@ -180,10 +171,6 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
     }
     *ret_dir = dir;
     return BUGPACK_OK;
-}
-
-const char *bp_session_dir_path(const bp_session_dir *dir) {
-    return dir->path;
 }
 
 void bp_session_dir_remove(bp_session_dir *dir) {

@@ -7,17 +7,22 @@
 #ifndef BP_RECORDER_SESSION_DIR_H
 #define BP_RECORDER_SESSION_DIR_H
 
+#include "base/fd_mark.h"
 #include "recorder/session_files.h"
 
-typedef struct bp_session_dir bp_session_dir;
+/* The members are for reading. */
+typedef struct bp_session_dir {
+    char name[BP_SESSION_NAME_BYTES];
+    char *path; /* absolute */
+    int dir_fd; /* only if it still has the mark */
+    bp_fd_mark mark;
+    void *lock;
+} bp_session_dir;
 
 /* Makes the directory of a session below `base`, which is made when it is missing. Errors:
  * NO_MEMORY, and those of bp_ring_base_open. */
 bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_identity *identity,
                                   bp_session_dir **ret_dir, bugpack_error *error);
-
-/* Its absolute path, borrowed. */
-const char *bp_session_dir_path(const bp_session_dir *dir);
 
 /* Makes an empty file of mode 0600 in it, open for reading and writing. */
 bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *name, int *ret_fd,

@@ -275,7 +275,7 @@ static void tell_kept(bp_recorder *recorder) {
     const bp_session_dir *dir = recorder->rings->dir;
     if (dir != NULL) {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "the records of the crash were kept in %s",
-                         bp_session_dir_path(dir));
+                         dir->path);
     } else {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_ERROR,
                          "the records of the crash were in memory, and are lost");
