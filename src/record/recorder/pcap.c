@@ -1,7 +1,5 @@
 #include "recorder/pcap.h"
 
-#include <string.h>
-
 #include <bugpack/traffic.h>
 
 #include "base/clock.h"

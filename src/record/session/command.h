@@ -4,7 +4,6 @@
 #ifndef BP_SESSION_COMMAND_H
 #define BP_SESSION_COMMAND_H
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include <bugpack/error.h>

@@ -12,7 +12,6 @@
 #include "base/entry_guard.h"
 #include "platform/thread.h"
 #include "process/ticker.h"
-#include "recorder/monitor.h"
 #include "report/queue.h"
 #include "trigger/trigger.h"
 
