@@ -62,6 +62,7 @@ end_row() {
         rm group
     fi
     if grep -q " $PWD/mounted " /proc/self/mountinfo; then # whose server may be gone
+        [ ! -e frozen ] || fsfreeze --unfreeze mounted
         umount -l mounted
     fi
     for set in $(told set); do

@@ -47,6 +47,20 @@ begin_beside_log() {
     log=mounted/app.log
     begin sleep 1000
 }
+begin_file_system_frozen() {
+    needs_root
+    needs mke2fs fsfreeze
+    mkdir mounted
+    truncate -s 8M image
+    mke2fs -q -F -t ext4 image
+    mount -o loop image mounted || leave_out 'nothing can be mounted'
+    fsfreeze --freeze mounted || leave_out 'nothing can be frozen'
+    : >frozen
+    begin sh -c 'echo ready; echo line >mounted/journal'
+    await "is_in_state $pid D"
+    grep -q . "/proc/$pid/stack" || leave_out 'kernel stacks may not be read'
+}
+
 begin_log_disk_full() { begin_beside_log 1m; }
 begin_log_disk_in_use() { begin_beside_log 2m; }
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bugpack/log.h>
@@ -208,6 +209,37 @@ static bool is_uninterruptible(const bp_evidence *evidence, const bp_thread *thr
            !is_paused(evidence, thread) && !thread->is_own;
 }
 
+/* The file that a call is about: its path, or that of its descriptor; "" where it is not known. */
+static const char *find_path(const bp_evidence *evidence, const bp_thread *thread) {
+    const char *path =
+        bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "path", "");
+    const char *fd = bp_thread_call_argument(thread, 0);
+    const bp_json_tree *file =
+        path[0] == '\0' &&
+                bp_array_has_start((const char *const[]){"write", "pwrite", NULL}, thread->syscall)
+            ? bp_evidence_file(evidence, strtoull(fd, NULL, 16))
+            : NULL;
+    return file != NULL ? bp_json_tree_text_or(file, "target", "") : path;
+}
+
+/* Who changes a file waits for its file system while that is frozen (sb_start_write in
+ * include/linux/fs.h), by the lock that the first frame is of. */
+static bool waits_for_frozen(const bp_json_tree *frame) {
+    static const char *const writers[] = {"mnt_want_write", "vfs_write", "do_writev",
+                                          "do_iter_write", NULL};
+    enum { frame_max = 4 };
+    if (frame == NULL || strncmp(bp_json_tree_value(frame), "percpu_rwsem_wait", 17) != 0) {
+        return false;
+    }
+    for (unsigned i = 1; i < frame_max && frame != NULL; i++) {
+        frame = bp_json_tree_next(frame);
+        if (frame != NULL && bp_array_has_start(writers, bp_json_tree_value(frame))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void bp_diagnose_uninterruptible(bp_evidence *evidence) {
     uint64_t other_count;
     const bp_thread *first = find_first(evidence, is_uninterruptible, &other_count);
@@ -219,10 +251,13 @@ void bp_diagnose_uninterruptible(bp_evidence *evidence) {
                                      : bp_json_tree_text_or(first->row, "wait_channel", "?");
     char function[64];
     (void)snprintf(function, sizeof function, "%.*s", (int)strcspn(name, "+"), name);
-    bp_find(evidence,
-            "thread {} is in uninterruptible sleep in {}{[, called by {}]}" AND_MORE_THREADS,
-            bp_thread_argument(first), BP_TEXT(function), BP_TEXT(first->syscall),
-            BP_COUNT(other_count));
+    bp_find(
+        evidence,
+        "thread {} is in uninterruptible sleep in {}{[, called by {}]}{[ of {}]}" AND_MORE_THREADS
+        "{}",
+        bp_thread_argument(first), BP_TEXT(function), BP_TEXT(first->syscall),
+        BP_CUT_TEXT(find_path(evidence, first), 120), BP_COUNT(other_count),
+        BP_TEXT(waits_for_frozen(frame) ? ": its file system is frozen, as by fsfreeze" : ""));
 }
 
 static bool is_stopped_by_tracer(const bp_evidence *evidence, const bp_thread *thread) {
