@@ -38,7 +38,8 @@ typedef struct process_window {
     bugpack_status status;
     bugpack_error error;
     bool has_ended;
-    bool is_cut; /* the session was closed before the window had passed */
+    uint64_t kept_ns; /* when all were sampled last while a provider was asked; of the first */
+    bool is_cut;      /* the session was closed before the window had passed */
     bp_profile_window profile;
 } process_window;
 
@@ -136,6 +137,20 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
         may_wait = may_wait || (is_open && !window->has_ended);
     }
     return may_wait;
+}
+
+/* On a busy machine the window is over before anybody waits for it: what grows in it is seen
+ * between the providers, too. */
+static void keep_meanwhile(const struct assembly *assembly) {
+    uint64_t now_ns = bp_clock_monotonic_ns();
+    uint64_t window_ns = assembly->context->config->sample_window_ms * BP_NS_PER_MS;
+    process_window *first = assembly->windows;
+    if (assembly->window_count > 0 && now_ns < assembly->began_ns + window_ns &&
+        now_ns - assembly->began_ns >= window_ns / kept_share &&
+        now_ns - first->kept_ns >= window_ns / kept_share) {
+        (void)keep(assembly, true);
+        first->kept_ns = now_ns;
+    }
 }
 
 /* Waits until a window of our own has passed, unless each first sample failed. A session that is
@@ -322,6 +337,7 @@ static bugpack_status ask_providers(const struct assembly *assembly, bool are_la
         }
         if (!are_late) {
             show_progress(assembly, STAGE_PROVIDERS, i, count);
+            keep_meanwhile(assembly);
         }
         status = bp_cancel_check(&assembly->job->token, error);
         if (status == BUGPACK_OK) {
