@@ -155,9 +155,9 @@ bugpack_status bp_ring_follow(bp_ring *ring, bp_ring_follower *follower, size_t 
 /*
  * As bp_ring_copy of all records, but from the file of a ring whose writer has ended, by pread:
  * truncation, damage or forgery costs the damaged records, never a signal and never more than 6 MiB
- * of memory beside one record. What the device cannot read (EIO, at the second try too) is damage.
- * CORRUPT when the file is not a ring; every other failure may pass: NO_MEMORY, IO when the file
- * cannot be read, and that of `sink`.
+ * of memory beside one record. What the device cannot read (EIO, at the second try too) is damage,
+ * up to the end of its chunk. CORRUPT when the file is not a ring; every other failure may pass:
+ * NO_MEMORY, IO when the file cannot be read, and that of `sink`.
  */
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error);

@@ -9,9 +9,9 @@
 #include "ring/ring.h"
 
 /*
- * Reads bytes. Those past the end of the file are zeros, and so are those that the device cannot
- * read at the second try (EIO): that is damage, and sets `*is_unreadable`. Returns 0, or the errno
- * of another failure, which may pass.
+ * Reads bytes, at most a chunk. Those past the end of the file are zeros, and so are all from the
+ * first one that the device cannot read at the second try (EIO): that is damage, and sets
+ * `*is_unreadable`. Returns 0, or the errno of another failure, which may pass.
  */
 int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
                       bool *is_unreadable);
