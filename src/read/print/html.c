@@ -419,8 +419,8 @@ typedef struct joined_profile {
 static bugpack_status join_stack(void *context, const char *line, size_t line_bytes) {
     joined_profile *joined = context;
     const char *end = memchr(line, ';', line_bytes); /* of the thread */
-    end = end != NULL ? end : memrchr(line, ' ', line_bytes);
     size_t thread_bytes = end != NULL ? (size_t)(end - line) : line_bytes;
+    while (end == NULL && thread_bytes > 0 && line[--thread_bytes] != ' ') {}
     bp_buffer_clear(&joined->line);
     (void)bp_buffer_append(&joined->line, line, thread_bytes);
     (void)bp_buffer_printf(&joined->line, " of %" PRIu64, joined->pid);
