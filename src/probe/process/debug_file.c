@@ -18,6 +18,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bp_libdw functions;
 static bool is_loaded;
+static bugpack_status status = BUGPACK_ERR_UNSUPPORTED;
 static const char *why_not = "libdw.so.1 cannot be loaded; Debian has it as libdw1";
 
 /* A pointer to an object is copied into one to a function, as POSIX has it for dlsym. */
@@ -51,6 +52,11 @@ static void load_all(void) {
     /* libelf's functions are found through it as well: it is what libdw itself is linked with. */
     void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
+        const char *text = dlerror(); /* dlopen(3) has no errno */
+        if (text == NULL || strstr(text, strerror(ENOMEM)) != NULL) {
+            status = BUGPACK_ERR_NO_MEMORY;
+            why_not = "not enough memory to load libdw.so.1";
+        }
         return;
     }
     is_loaded = true;
@@ -67,7 +73,7 @@ const bp_libdw *bp_libdw_get(bugpack_error *error) {
     if (is_loaded) {
         return &functions;
     }
-    (void)bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "%s", why_not);
+    (void)bp_fail(error, status, "%s", why_not);
     return NULL;
 }
 

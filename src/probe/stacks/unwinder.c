@@ -307,7 +307,7 @@ bugpack_status bp_unwinder_init(bp_unwinder *unwinder, bugpack_error *error) {
     unwinder->task_fd = unwinder->memory_fd = unwinder->files.process_fd = -1;
     unwinder->files.dw = bp_libdw_get(error);
     if (unwinder->files.dw == NULL) {
-        return BUGPACK_ERR_UNSUPPORTED;
+        return error->status;
     }
     if (has_room()) {
         unwinder->buckets = calloc(bucket_count, sizeof *unwinder->buckets);
