@@ -86,44 +86,12 @@ static size_t group_threads(const bp_evidence *evidence, thread_group groups[gro
     return count;
 }
 
-/*
- * Every thread waits for another of the same process, and none for anything from outside or for a
- * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short, the end of a
- * pipe that the process itself holds open. A server that is idle has a thread that reads, polls or
- * accepts. What has a reason of its own, a deadlock or an owner that has ended, is said by that.
- * One of bugpack's threads may wake those that wait for it.
- */
-void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
-    const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
+/* `pipe` is one that the process alone can write to, NULL for none; `has_shared`: one waits in
+ * memory that another process could have. */
+static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_tree *pipe,
+                          bool has_shared) {
     bool is_of_python = bp_evidence_is_of_python(evidence);
-    const bp_json_tree *pipe = NULL;
-    bool has_shared = false;
-    uint64_t count = 0, ungrouped_count;
-    if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
-        bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
-        may_handle_signal(bp_json_tree_first(handlers), is_of_python)) {
-        return;
-    }
-    for (size_t i = 0; i < evidence->thread_count; i++) {
-        const bp_thread *thread = &evidence->threads[i];
-        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-        if (bp_thread_has_ended(thread)) {
-            continue;
-        }
-        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(evidence, thread) ||
-            !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
-            return;
-        }
-        pipe = pipe == NULL ? find_own_pipe(evidence, thread) : pipe;
-        has_shared = has_shared || bp_json_tree_is_true(bp_json_tree_object(thread->row, "syscall"),
-                                                        "shared_futex");
-        count++;
-    }
-    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes. */
-    if (count < (is_of_python && !has_shared ? 2 : 1) ||
-        bp_evidence_has_open(evidence, "io_uring")) {
-        return;
-    }
+    uint64_t ungrouped_count;
     thread_group groups[group_max];
     size_t group_count = group_threads(evidence, groups, &ungrouped_count);
     bp_argument arguments[4 * group_max + 8] = {BP_COUNT(count)};
@@ -157,4 +125,45 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
         "not closed]}{[; {} {} shows the functions of Python]}",
         arguments);
 #undef GROUP
+}
+
+/*
+ * Every thread waits for another of the same process, and none for anything from outside or for a
+ * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short, the end of a
+ * pipe that the process itself holds open. A server that is idle has a thread that reads, polls or
+ * accepts. What has a reason of its own, a deadlock or an owner that has ended, is said by that.
+ * One of bugpack's threads may wake those that wait for it.
+ */
+void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
+    const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
+    bool is_of_python = bp_evidence_is_of_python(evidence);
+    const bp_json_tree *pipe = NULL;
+    bool has_shared = false;
+    uint64_t count = 0;
+    if (handlers == NULL || evidence->deadlocks.total_count > 0 ||
+        bp_json_tree_object(evidence->waits, "traced_by") != NULL ||
+        may_handle_signal(bp_json_tree_first(handlers), is_of_python)) {
+        return;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
+        if (bp_thread_has_ended(thread)) {
+            continue;
+        }
+        if (!thread->is_listed || thread->is_own || !waits_for_own_threads(evidence, thread) ||
+            !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
+            return;
+        }
+        pipe = pipe == NULL ? find_own_pipe(evidence, thread) : pipe;
+        has_shared = has_shared || bp_json_tree_is_true(bp_json_tree_object(thread->row, "syscall"),
+                                                        "shared_futex");
+        count++;
+    }
+    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes. */
+    if (count < (is_of_python && !has_shared ? 2 : 1) ||
+        bp_evidence_has_open(evidence, "io_uring")) {
+        return;
+    }
+    find_sleepers(evidence, count, pipe, has_shared);
 }
