@@ -95,14 +95,20 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_FLAG(capture_options, json, 0, "json", "print a JSON object instead of the path"),
     BP_CLI_OPTIONS_END};
 
+/* A report being written: the worker fills the result, then writes one byte to the pipe. */
 typedef struct pending_report {
     bugpack_report_result result;
+    int done_pipe[2];
     int ended_by; /* the signal that cancelled it; 0: none */
 } pending_report;
 
 static void on_done(const bugpack_report_result *result, void *context) {
     pending_report *pending = context;
     pending->result = *result;
+    ssize_t written;
+    do {
+        written = write(pending->done_pipe[1], "", 1);
+    } while (written < 0 && errno == EINTR);
 }
 
 /* A bugpack_before_publish_callback: gives the zip to the command that asked for it. A zip that is
@@ -142,7 +148,14 @@ static bugpack_status request_report(bugpack_session *session, capture_options *
     if (!options->quiet && !options->json && !is_of_core && isatty(STDERR_FILENO) == 1) {
         bp_cli_say("measuring for %.1f s", options->window_ms / 1000.0);
     }
-    pending->ended_by = bp_cli_interrupt_flush(session);
+    pending->ended_by = bp_cli_interrupt_wait(pending->done_pipe);
+    if (pending->ended_by != 0) {
+        (void)bugpack_cancel(session, 0, NULL); /* INVALID when it has just ended */
+        char byte;
+        do { /* two signals may have come */
+            while (read(pending->done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
+        } while (byte == BP_CLI_SIGNAL_BYTE);
+    }
     bool is_cancelled = pending->result.status == BUGPACK_ERR_CANCELLED;
     if (is_cancelled && pending->ended_by == 0 && options->is_read && options->read_fd >= 0) {
         return BUGPACK_OK; /* give_zip has refused its publication */
@@ -288,6 +301,10 @@ static bp_cli_exit capture(capture_options *options) {
         return result;
     }
     pending_report pending = {.ended_by = 0};
+    if (pipe(pending.done_pipe) != 0) {
+        bp_cli_say("cannot prepare a report: %s", strerror(errno));
+        return BP_CLI_FAILED;
+    }
     bool is_of_core = bp_cli_core_is_given(&options->core);
     bugpack_status status = is_of_core ? bp_cli_core_read(&options->core) : BUGPACK_OK;
     if (status != BUGPACK_OK) {
@@ -332,6 +349,8 @@ static bp_cli_exit capture(capture_options *options) {
         bp_cli_say("interrupted; nothing was written");
         (void)raise(pending.ended_by); /* our parent sees which signal it was */
     }
+    (void)close(pending.done_pipe[0]);
+    (void)close(pending.done_pipe[1]);
     return result;
 }
 

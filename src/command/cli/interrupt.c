@@ -8,9 +8,9 @@
 
 /* A command that prints until it is interrupted ends by a hang-up as any other does. */
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { ending_signal_count = 3, interrupt_count = 2, look_ms = 100 };
+enum { ending_signal_count = 3, interrupt_count = 2 };
 
-static volatile sig_atomic_t ended_by, wake_fd = -1;
+static volatile sig_atomic_t ended_by, wake_fd;
 
 bool bp_cli_interrupt_came(void) {
     return ended_by != 0;
@@ -18,9 +18,10 @@ bool bp_cli_interrupt_came(void) {
 
 /* Runs with the default action restored (SA_RESETHAND): a second signal ends the program. */
 static void end_wait(int signal_number) {
+    static const char byte = BP_CLI_SIGNAL_BYTE;
     int saved_errno = errno;
     ended_by = signal_number;
-    ssize_t ignored = write(wake_fd, "", 1);
+    ssize_t ignored = write(wake_fd, &byte, 1);
     (void)ignored;
     errno = saved_errno;
 }
@@ -36,21 +37,17 @@ static void catch_signals(size_t count, struct sigaction *ret_before) {
     }
 }
 
-int bp_cli_interrupt_flush(bugpack_session *session) {
+int bp_cli_interrupt_wait(const int done_pipe[2]) {
     struct sigaction before[ending_signal_count];
-    bool is_cancelled = false;
+    char byte = 0;
     ended_by = 0;
+    wake_fd = done_pipe[1];
     catch_signals(ending_signal_count, before);
-    while (bugpack_flush(session, look_ms, NULL) == BUGPACK_ERR_TIMEOUT) {
-        if (!is_cancelled && ended_by != 0) {
-            is_cancelled = true;
-            (void)bugpack_cancel(session, 0, NULL); /* INVALID when it has just ended */
-        }
-    }
+    while (read(done_pipe[0], &byte, 1) < 0 && errno == EINTR) {}
     for (size_t i = 0; i < ending_signal_count; i++) {
         (void)sigaction(ending_signals[i], &before[i], NULL);
     }
-    return ended_by;
+    return byte == BP_CLI_SIGNAL_BYTE ? ended_by : 0;
 }
 
 bugpack_status bp_cli_interrupt_catch(int *ret_fd, bugpack_error *error) {

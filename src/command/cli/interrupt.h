@@ -8,13 +8,15 @@
 #include <stdbool.h>
 
 #include <bugpack/error.h>
-#include <bugpack/session.h>
+
+enum { BP_CLI_SIGNAL_BYTE = 's' };
 
 /*
- * Waits until the reports of a session are written or have failed. SIGINT, SIGTERM and SIGHUP
- * cancel them within a tenth of a second: the signal is returned (0 otherwise).
+ * Waits for a byte in `done_pipe` and reads it. SIGINT, SIGTERM and SIGHUP end the wait: the signal
+ * is returned (0 otherwise), so that the caller can cancel the report. A signal arrives as the byte
+ * BP_CLI_SIGNAL_BYTE in the pipe; whoever else writes to the pipe uses another one.
  */
-int bp_cli_interrupt_flush(bugpack_session *session);
+int bp_cli_interrupt_wait(const int done_pipe[2]);
 
 /* Whether a signal has ended the wait. Any thread. */
 bool bp_cli_interrupt_came(void);
