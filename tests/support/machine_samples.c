@@ -24,7 +24,7 @@ static void fill_thread(bp_machine_thread *thread) {
 
 bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *error) {
     char path[] = "/user.slice";
-    bp_machine_summary summary = {.ticks_per_sec = 100};
+    bp_machine_summary summary = {.ticks_per_sec = 100, .captured_wall_ns = 1795221411123456789};
     bp_machine_cgroup cgroup = {.path = path, .thread_count = 1};
     char command_line[] = "net\0--listen\0\xff";
     bp_machine_process process = {.tgid = 1, .threads = {.count = 1}};
@@ -36,7 +36,6 @@ bugpack_status sample_host_print(bool is_full, bp_buffer *out, bugpack_error *er
         summary.boottime_ns = 5000000000;
         summary.is_heap_probed = true;
         *bp_machine_summary_error(&summary, EMFILE) = (bp_machine_error){EMFILE, 1, 2, 3};
-        summary.captured_wall_ns = 1795221411123456789;
         summary.unread[BP_GROUP_IO][BP_MACHINE_CAUSE_DENIED] = 3;
         summary.heap_processes[BP_HEAP_FAILURE_MAPS_READ] = 1;
         (void)snprintf(summary.heap_reasons[BP_HEAP_FAILURE_MAPS_READ],

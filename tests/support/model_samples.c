@@ -316,6 +316,8 @@ const bp_pedantic_summary sample_summary_full = {.session_id = "0011223344556677
 const bp_pedantic_summary sample_summary_bare = {.session_id = "ffeeddccbbaa99887766554433221100",
                                                  .app_name = "x",
                                                  .pid = 1,
+                                                 .opened_wall_ns = AT(0),
+                                                 .closed_wall_ns = AT(1),
                                                  .gaps = sample_gaps + 1,
                                                  .gap_count = 1};
 
