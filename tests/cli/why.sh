@@ -35,7 +35,9 @@ env TERM=xterm LC_ALL=C script -qec "stty cols 80; '$BUGPACK' why --pid $target 
     /dev/null </dev/null >typed 2>&1
 tr -d '\r' <typed >text
 expect_page_in text
-[ "$(awk '{ if (length($0) > n) n = length($0) } END { print n }' text)" -le 80 ] || wrong 'a line is longer'
+# A word about what a busy machine kept the report from having goes to standard error, which is not wrapped.
+longer=$(grep -v '^bugpack: ' text | awk 'length($0) > 80')
+[ -z "$longer" ] || wrong "a line is longer: $longer"
 
 fact '--keep writes the zip into the current directory, and -o into another one'
 (cd empty && timeout 60 "$BUGPACK" why --pid "$target" --window 0 --keep >../out 2>../err </dev/null)

@@ -171,7 +171,8 @@ Test(channels, ten_thousand_closed_channels_take_what_the_budget_allows) {
         cr_assert(le(sz, channels.count, BP_CHANNEL_CLOSED_MAX));
         cr_assert(le(u64, channels.closed_bytes, budget_bytes));
     }
-    /* An eighth of the budget, with 80 KB on average and the rest of the chunk that was begun last. */
+    /* An eighth of the budget, with 80 KB on average and the rest of the chunk that was begun last.
+     */
     cr_expect(ge(sz, channels.count, 16), "the last ones are still there");
     cr_expect(
         eq(u32, bp_traffic_identity_of(channels.items[channels.count - 1]->traffic)->number, 9999));
