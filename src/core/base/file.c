@@ -37,6 +37,11 @@ void bp_file_trim_directory(char *path) {
     path[length] = '\0';
 }
 
+const char *bp_file_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error) {
     char directory[PATH_MAX] = "";
     char *absolute;

@@ -19,6 +19,10 @@
  */
 void bp_file_trim_directory(char *path);
 
+/* What follows the last slash; the path itself where nothing does. musl and glibc declare
+ * basename(3) in different headers. */
+const char *bp_file_base_name(const char *path);
+
 /* `path` made absolute with the current directory; the text is the caller's to free. INVALID (an
  * empty path), IO, NO_MEMORY. */
 bugpack_status bp_file_absolute_path(const char *path, char **ret_path, bugpack_error *error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/utf8.h"
 
 static const char ellipsis[] = "\u2026";
@@ -68,11 +69,6 @@ static span plain_symbol(const char *symbol) {
     return name;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 /* As it is in the source; NULL: it is a plain symbol, or there is none. */
 static const char *name_as_written(const bp_frame_text *frame) {
     bool is_written = frame->demangled == NULL && frame->symbol != NULL && !frame->is_python &&
@@ -107,7 +103,7 @@ static span name_of(const bp_frame_text *frame) {
 /* " (app.py:12)" */
 static void print_python_place(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTES / 2]) {
     enum { file_max = 17 };
-    const char *file = base_name(frame->source);
+    const char *file = bp_file_base_name(frame->source);
     size_t length = strlen(file);
     char line[24] = "";
     if (frame->line > 0) {
@@ -125,7 +121,7 @@ void bp_frame_short_name(const bp_frame_text *frame, char out[BP_FRAME_NAME_BYTE
     if (frame->is_python && frame->source != NULL) {
         print_python_place(frame, offset);
     } else if (name.at == name.end && frame->module != NULL) {
-        const char *base = base_name(frame->module);
+        const char *base = bp_file_base_name(frame->module);
         name = (span){base, base + strlen(base)};
         (void)snprintf(offset, sizeof offset, "+0x%" PRIx64, frame->file_address);
     } else if (name.at == name.end) {
@@ -155,7 +151,7 @@ static bool comes_with_python(const char *source) {
 }
 
 bool bp_frame_is_of_interpreter(const bp_frame_text *frame) {
-    const char *name = frame->module != NULL ? base_name(frame->module) : "";
+    const char *name = frame->module != NULL ? bp_file_base_name(frame->module) : "";
     return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
 }
 
@@ -166,7 +162,7 @@ bool bp_frame_is_of_library(const bp_frame_text *frame) {
     if (frame->is_python) {
         return frame->source != NULL && comes_with_python(frame->source);
     }
-    return frame->module != NULL && bp_array_has_start(libraries, base_name(frame->module));
+    return frame->module != NULL && bp_array_has_start(libraries, bp_file_base_name(frame->module));
 }
 
 /* --- lines and lists ------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "heap/calibration.h"
 #include "platform/linux/files.h"
@@ -338,7 +339,7 @@ static bugpack_status look_at(struct search *search, bp_mapped_file *mapped, bug
 
 /* True if the last component of its path holds this word. */
 static bool is_called(const bp_mapped_file *mapped, const char *word) {
-    return strstr(basename(mapped->path), word) != NULL;
+    return strstr(bp_file_base_name(mapped->path), word) != NULL;
 }
 
 static unsigned pass_of(const struct search *search, const bp_mapped_file *file) {

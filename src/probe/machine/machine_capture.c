@@ -202,7 +202,7 @@ void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_u
 /* --- two passes: over the processes, and over their threads ---------------------------------- */
 
 static const size_t header_bytes_max = (size_t)256 << 20;
-static const size_t body_bytes_max = (size_t)1 << 30;
+static const size_t body_bytes_max = (size_t)256 << 20;
 static const uint64_t look_again_ns = 50 * BP_NS_PER_MS;
 
 struct capture {
@@ -278,7 +278,7 @@ static bugpack_status read_threads(struct capture *capture, bp_machine_reader *r
     }
     if (capture->body.status == BUGPACK_ERR_LIMIT) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
-                       "the threads of the machine take more than the limit of 1 GiB");
+                       "the threads of the machine take more than the limit of 256 MiB");
     }
     return capture->body.status == BUGPACK_OK
                ? BUGPACK_OK

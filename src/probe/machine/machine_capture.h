@@ -38,7 +38,7 @@ typedef struct bp_machine_plan {
 
 /*
  * Prints host-threads.json to the sink. Threads are ascending by process and id. What comes before
- * them is known last, so they wait in memory: 1.6 KB each, and 1 GiB at most.
+ * them is known last, so they wait in memory: 1.6 KB each, and 256 MiB at most.
  *
  * Errors: UNSUPPORTED (no /proc), NO_MEMORY, LIMIT, IO (no descriptors are left), or the sink's.
  * Blocks for seconds with 10,000 threads. Any thread.

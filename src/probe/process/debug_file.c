@@ -55,7 +55,7 @@ static void load_all(void) {
         const char *text = dlerror(); /* dlopen(3) has no errno */
         if (text == NULL || strstr(text, strerror(ENOMEM)) != NULL) {
             status = BUGPACK_ERR_NO_MEMORY;
-            why_not = "not enough memory to load libdw.so.1";
+            why_not = "there was not enough memory to load libdw.so.1 when it was first needed";
         }
         return;
     }

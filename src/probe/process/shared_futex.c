@@ -68,8 +68,13 @@ static bool is_mapped_once(int thread_fd, uint64_t pid, const bp_proc_map *map) 
     uint64_t end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + search_max_ns;
     bp_proc_list pids = {.count = 0};
     bp_proc_stat stat;
-    bool has_parent = bp_proc_read_stat(thread_fd, &stat, "stat") == 0 && stat.parent_pid != 1;
-    bool is_once = bp_proc_list_read(thread_fd, "../../..", &pids) == 0;
+    bool is_read = bp_proc_read_stat(thread_fd, &stat, "stat") == 0;
+    bool has_parent = is_read && stat.parent_pid != 1;
+    /* Hidden processes (hidepid in proc(5)) are not listed, nor is the first then; the number of a
+     * parent outside of our namespace is 0. */
+    bool is_once = is_read && (stat.parent_pid != 0 || pid == 1) &&
+                   bp_proc_list_read(thread_fd, "../../..", &pids) == 0 && pids.count > 0 &&
+                   pids.items[0].id == 1;
     for (size_t i = pids.count; is_once && i > 0; i--) {
         char path[48];
         bp_buffer text;
@@ -113,8 +118,12 @@ bool bp_shared_futex_is_alone(int thread_fd, uint64_t pid, uint64_t address,
     bp_buffer text;
     bp_proc_map map;
     bool is_alone = read_maps(thread_fd, "maps", &text) == 0 && find_map(&text, address, &map) &&
-                    is_mapped_once(thread_fd, pid, &map) &&
-                    find_name(thread_fd, map.inode, ret_name);
+                    is_mapped_once(thread_fd, pid, &map);
+    ret_name[0] = '\0';
+    /* Anonymous memory has an inode of another file system, and no name. */
+    if (is_alone && strncmp(map.path, "/dev/shm/", 9) == 0) {
+        is_alone = find_name(thread_fd, map.inode, ret_name);
+    }
     bp_buffer_release(&text);
     return is_alone;
 }

@@ -97,7 +97,7 @@ static bool read_glibc(int thread_fd, bp_mapped_file *file, bp_futex_process *pr
     bp_libc_layout layout;
     Elf64_Sym symbol;
     bool is_there;
-    const char *name = basename(file->path);
+    const char *name = bp_file_base_name(file->path);
     if (strncmp(name, "libc.so.6", 9) != 0 && strncmp(name, "libc-2.", 7) != 0) {
         return false;
     }
@@ -118,7 +118,7 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
     bp_elf_object libjvm;
     uint64_t code;
     bool is_there;
-    if (strcmp(basename(file->path), "libjvm.so") != 0) {
+    if (strcmp(bp_file_base_name(file->path), "libjvm.so") != 0) {
         return false;
     }
     int fd = bp_mapped_file_open(thread_fd, file, &is_there);

@@ -170,7 +170,7 @@ static int open_of_build(const char *path, const char *build_id, bool *is_other)
 /* In the places that were chosen; -1: in none. */
 static int open_chosen(bp_stack_file *file) {
     const bp_debug_places *places = file->all->places;
-    const char *id = file->facts.build_id, *name = basename(file->mapped.path);
+    const char *id = file->facts.build_id, *name = bp_file_base_name(file->mapped.path);
     bool is_other = false;
     char path[PATH_MAX];
     int fd = -1;

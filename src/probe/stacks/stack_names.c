@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "stacks/place_cache.h"
 #include "stacks/stack_files.h"
 #include "stacks/stacks.h"
@@ -286,7 +287,7 @@ static const char *find_interpreter(const bp_stack_files *files) {
         {"ruby", "Ruby"},        {"libperl", "Perl"},   {"perl", "Perl"}};
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         for (size_t i = 0; i < files->count; i++) {
-            const char *name = basename(files->items[i].mapped.path);
+            const char *name = bp_file_base_name(files->items[i].mapped.path);
             size_t length = strlen(rows[row][0]);
             if (strncmp(name, rows[row][0], length) == 0 &&
                 (strchr(".-0123456789", name[length]) != NULL)) {

@@ -39,7 +39,7 @@ static bool read_python_memory(void *context, uint64_t address, void *out, size_
 
 /* libpython3.11.so.1.0, python3.11, or an executable that has Python in it. */
 static bool may_be_python(const char *path, const char *executable) {
-    const char *name = basename(path);
+    const char *name = bp_file_base_name(path);
     return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0 ||
            strcmp(path, executable) == 0;
 }

@@ -305,9 +305,10 @@ static bool has_room(void) {
 
 bugpack_status bp_unwinder_init(bp_unwinder *unwinder, bugpack_error *error) {
     unwinder->task_fd = unwinder->memory_fd = unwinder->files.process_fd = -1;
-    unwinder->files.dw = bp_libdw_get(error);
+    bugpack_error why = BUGPACK_ERROR_INIT;
+    unwinder->files.dw = bp_libdw_get(&why);
     if (unwinder->files.dw == NULL) {
-        return error->status;
+        return bp_fail(error, why.status, "%s", why.message);
     }
     if (has_room()) {
         unwinder->buckets = calloc(bucket_count, sizeof *unwinder->buckets);
