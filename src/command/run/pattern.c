@@ -35,9 +35,9 @@ bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expres
 }
 
 /*
- * Copies a line without its escape sequences; a broken one ends where the next begins, or with the
- * line. Other control characters, also NUL, become a space. `out` has room for `line_bytes` and a
- * NUL.
+ * Copies a line without its escape sequences; of a broken one only the first byte goes, but a
+ * broken string ends where the next begins, or with the line. Other control characters, also NUL,
+ * become a space. `out` has room for `line_bytes` and a NUL.
  */
 static void copy_plain(const char *line, size_t line_bytes, char *out) {
     size_t used = 0;
@@ -50,7 +50,8 @@ static void copy_plain(const char *line, size_t line_bytes, char *out) {
         size_t end = bp_code_skip_sequence(line, line_bytes, at);
         const char *next = memchr(line + at + 1, '\033', line_bytes - at - 1);
         size_t broken_end = next != NULL ? (size_t)(next - line) : line_bytes;
-        at = end > at ? end : broken_end;
+        bool is_string = at + 1 < line_bytes && memchr("]PX^_", line[at + 1], 5) != NULL;
+        at = end > at ? end : is_string ? broken_end : at + 1;
     }
     out[used] = '\0';
 }

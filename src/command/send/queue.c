@@ -303,8 +303,9 @@ bugpack_status bp_send_queue_remove(const bp_send_queue *queue, const char *dest
     char state[300];
     int lock_fd, dir_fd;
     bugpack_status status = lock_changes(queue, &lock_fd, error);
-    if (status != BUGPACK_OK) {
-        return status;
+    if (status != BUGPACK_OK) { /* better removed beside a change than sent twice */
+        lock_fd = -1;
+        status = BUGPACK_OK;
     }
     name_state(item->name, state);
     dir_fd = open_destination(queue, destination);
@@ -407,7 +408,9 @@ static bugpack_status make_item(const bp_send_queue *queue, const char *destinat
         status = bp_send_report_copy(report, dir_fd, dir_path, name, NULL, NULL, ret_name,
                                      sizeof ret_name, error);
     }
-    if (status == BUGPACK_OK && fsync(queue->fd) != 0) {
+    /* Of other file systems than those that fail so no directory can be synced. */
+    if (status == BUGPACK_OK && bp_staged_sync(queue->fd) != 0 &&
+        (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
         status = fail(queue, destination, "write", error);
     }
     bp_file_close(dir_fd);

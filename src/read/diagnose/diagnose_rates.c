@@ -12,19 +12,24 @@ static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread
 }
 
 /* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
- * that the process handles; NULL for none. */
+ * that the process handles; NULL for none, and where it handles one that another process may send.
+ */
 static const char *find_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"pause", "rt_sigsuspend", NULL};
     static const char *const signals[] = {"SIGALRM", "SIGVTALRM", "SIGPROF", NULL};
+    static const char *const others[] = {"SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGIO", NULL};
     const bp_json_tree *handlers = bp_json_tree_rows(evidence->waits, "signal_handlers");
+    const char *found = NULL;
     if (bp_array_has_text(calls, thread->syscall)) {
         BP_JSON_EACH (handler, handlers) {
-            if (bp_array_has_text(signals, bp_json_tree_value(handler))) {
-                return bp_json_tree_value(handler);
+            const char *name = bp_json_tree_value(handler);
+            if (bp_array_has_text(others, name)) {
+                return NULL;
             }
+            found = bp_array_has_text(signals, name) ? name : found;
         }
     }
-    return NULL;
+    return found;
 }
 
 /*

@@ -215,7 +215,7 @@ static const char *find_path(const bp_evidence *evidence, const bp_thread *threa
         bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "path", "");
     const char *fd = bp_thread_call_argument(thread, 0);
     const bp_json_tree *file =
-        path[0] == '\0' &&
+        path[0] == '\0' && fd[0] != '\0' &&
                 bp_array_has_start((const char *const[]){"write", "pwrite", NULL}, thread->syscall)
             ? bp_evidence_file(evidence, strtoull(fd, NULL, 16))
             : NULL;

@@ -1,5 +1,7 @@
 /* Diagnosis of a process that nobody can wake. */
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -108,8 +110,12 @@ static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_t
     arguments[at++] = BP_COUNT(ungrouped_count);
     arguments[at++] =
         BP_TEXT(has_shared ? "; no other process has the memory of the lock or semaphore" : "");
-    arguments[at++] = BP_TEXT(pipe != NULL ? "pipe " : "");
-    arguments[at++] = BP_COUNT(bp_json_tree_uint_or(pipe, "fd", 0));
+    char pipe_name[32] = "";
+    if (pipe != NULL) {
+        (void)snprintf(pipe_name, sizeof pipe_name, "pipe %" PRIu64,
+                       bp_json_tree_uint_or(pipe, "fd", 0));
+    }
+    arguments[at++] = BP_TEXT(pipe_name);
     bool lacks_python =
         is_of_python && bp_json_tree_rows(groups[0].first->stack, "python_frames") == NULL;
     arguments[at++] = BP_TEXT(lacks_python ? "py-spy dump --pid" : "");
@@ -121,7 +127,7 @@ static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_t
         "nobody can wake this process: its {} thread{|s} wait{s|} for "
         "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
             GROUP GROUP
-        "{[; and {} more]}{}{[; nobody else can write to {}{}, whose other end it has "
+        "{[; and {} more]}{}{[; nobody else can write to {}, whose other end it has "
         "not closed]}{[; {} {} shows the functions of Python]}",
         arguments);
 #undef GROUP

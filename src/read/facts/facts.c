@@ -366,7 +366,7 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
 }
 
 /* Adds a process, and what it has to what is of all of them; for a line of an index no threads. */
-static void make_member(bp_json_maker *maker, const bp_process_reader *reader, bool is_brief,
+static void make_member(bp_json_maker *maker, const bp_process_reader *reader, bool is_of_line,
                         bp_group_counts *counts) {
     const char *folder = reader->evidence.folder;
     bool is_first = folder[0] == '\0';
@@ -381,7 +381,7 @@ static void make_member(bp_json_maker *maker, const bp_process_reader *reader, b
     bp_json_make_end(maker);
     bp_json_make_end(maker);
     bp_make_group_member(maker, process, reader->is_interesting);
-    if (is_brief) {
+    if (is_of_line) {
         return;
     }
     counts->other_threads += bp_make_threads(maker, &reader->evidence, reader->is_interesting);
@@ -397,8 +397,8 @@ typedef struct report_reader {
     bp_json_maker maker;
     bp_process_reader further;
     bp_group_counts counts;
-    size_t deep_count; /* further processes whose stacks were wanted */
-    bool is_of_group;
+    size_t deep_count;            /* further processes whose stacks were wanted */
+    bool is_of_group, is_of_line; /* the second: for a line of an index */
 } report_reader;
 
 /* Reads a process, and adds it to the document. Its evidence is released. */
@@ -421,7 +421,7 @@ static bugpack_status read_process(report_reader *reader, bp_facts *facts,
         bp_sign_trigger(&process->evidence, &facts->signature);
         make_first_process(&reader->maker, process, facts->path, is_brief);
     }
-    make_member(&reader->maker, process, is_brief, &reader->counts);
+    make_member(&reader->maker, process, reader->is_of_line, &reader->counts);
     bp_deadlocks_add(&reader->deadlocks, &process->evidence);
     bp_database_add(&reader->database, &process->evidence);
     bp_waits_add(&facts->waits, &process->evidence);
