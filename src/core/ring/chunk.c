@@ -1,5 +1,6 @@
 #include "ring/chunk.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +45,15 @@ typedef struct owned_chunk {
     uint32_t next; /* the next newer one; no_chunk */
 } owned_chunk;
 
+enum { place_count = 8 };
+
 struct bp_chunks {
     unsigned char *data;
     bp_frame_page *page;
     uint64_t seed;
     bp_chunk_layout layout;
     uint32_t lane_count; /* a power of two */
+    uint32_t place;      /* of its writers' places; few rings share one */
     lane *lanes;
     /* Of what follows. Taken inside a lane; whoever holds it enters no lane that is not free. */
     _Alignas(64) bp_lock lock;
@@ -105,6 +109,9 @@ bp_chunks *bp_chunks_new(bp_frame_page *page, unsigned char *data, const bp_chun
 }
 
 bool bp_chunks_share(bp_chunks *chunks) {
+    static atomic_uint shared_count; /* the first is the log of the first session */
+    unsigned before = atomic_fetch_add_explicit(&shared_count, 1, memory_order_relaxed);
+    chunks->place = before == 0 ? 0 : 1 + (before - 1) % (place_count - 1);
     /* With two chunks for each lane, at least half of them can always be taken. */
     uint32_t lane_count = 1;
     while (lane_count < BP_CHUNK_LANE_COUNT_MAX &&
@@ -136,15 +143,18 @@ static bp_chunk_head *head_of(const bp_chunks *chunks, uint64_t chunk) {
 /* --- lanes --------------------------------------------------------------------------------- */
 
 /*
- * Which lane a thread enters first, in any ring. Every fourth lane is for quiet threads, so that
- * one that fills chunk after chunk does not fill theirs. Which class a lane is of does not depend
- * on the number of lanes.
+ * Which lane a thread enters first, by the place that rings have: a thread that is noisy in one is
+ * quiet in another. Every fourth lane is for quiet threads, so that one that fills chunk after
+ * chunk does not fill theirs. Which class a lane is of does not depend on the number of lanes.
  */
-static _Thread_local struct {
-    writer_id id; /* 0: not known yet */
+typedef struct writer_place {
     uint32_t lane;
     bool is_noisy;
     uint64_t full_ns; /* when it last filled a chunk */
+} writer_place;
+static _Thread_local struct {
+    writer_id id; /* 0: not known yet */
+    writer_place places[place_count];
 } writer;
 
 static bool is_for_quiet(uint32_t number) {
@@ -152,12 +162,12 @@ static bool is_for_quiet(uint32_t number) {
 }
 
 /* A thread is noisy while it fills a second chunk within the time of the floor. */
-static void note_full(uint64_t now_ns) {
-    bool is_noisy = now_ns - writer.full_ns < BP_CHUNK_FLOOR_NS;
-    writer.full_ns = now_ns;
-    if (is_noisy != writer.is_noisy) {
-        writer.is_noisy = is_noisy;
-        writer.lane = writer.lane / 4 * 4 + (is_noisy ? 1 + writer.lane / 4 % 3 : 0);
+static void note_full(writer_place *place, uint64_t now_ns) {
+    bool is_noisy = now_ns - place->full_ns < BP_CHUNK_FLOOR_NS;
+    place->full_ns = now_ns;
+    if (is_noisy != place->is_noisy) {
+        place->is_noisy = is_noisy;
+        place->lane = place->lane / 4 * 4 + (is_noisy ? 1 + place->lane / 4 % 3 : 0);
     }
 }
 
@@ -177,7 +187,10 @@ static void wait_a_little(unsigned attempt) {
     if (attempt < 16) {
         (void)sched_yield();
     } else { /* the writer may have a lower priority */
+        int before;
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        (void)pthread_setcancelstate(before, &before);
     }
 }
 
@@ -188,15 +201,18 @@ static lane *enter(bp_chunks *chunks) {
     uint32_t last = chunks->lane_count - 1;
     while (writer.id == 0) {
         writer.id = 1 + atomic_fetch_add_explicit(&writer_count, 1, memory_order_relaxed);
-        writer.lane = 4 * writer.id;
+        for (unsigned i = 0; i < place_count; i++) {
+            writer.places[i].lane = 4 * writer.id;
+        }
     }
+    writer_place *place = &writer.places[chunks->place];
     for (unsigned attempt = 0;; attempt++) {
         for (uint32_t i = 0; i <= last; i++) {
-            uint32_t number = (writer.lane + i) & last;
+            uint32_t number = (place->lane + i) & last;
             lane *at = &chunks->lanes[number];
-            bool is_of_class = is_for_quiet(number) != writer.is_noisy;
+            bool is_of_class = is_for_quiet(number) != place->is_noisy;
             if ((is_of_class || attempt > 0) && try_enter(at)) {
-                writer.lane = is_of_class ? number : writer.lane;
+                place->lane = is_of_class ? number : place->lane;
                 return at;
             }
             if (atomic_load_explicit(&at->state, memory_order_relaxed) == lane_shut) {
@@ -327,8 +343,8 @@ static void replace_chunk(bp_chunks *chunks, lane *mine, uint64_t now_ns) {
     bp_lock_release(&chunks->lock);
     mine->offset = bp_chunk_offset(&chunks->layout, chunk);
     mine->end = mine->offset + chunks->layout.chunk_bytes;
-    if (was_full) {
-        note_full(now_ns);
+    if (was_full && chunks->lane_count > 1) {
+        note_full(&writer.places[chunks->place], now_ns);
     }
 }
 
@@ -419,12 +435,12 @@ uint64_t bp_chunks_append(bp_chunks *chunks, const bp_ring_entry *entry, uint64_
                              .monotonic_ns = stamp_ns,
                              .payload_bytes = (uint32_t)payload_bytes,
                              .tag = entry->tag};
+    mine->writer = mine->writer == writer.id ? writer.id : 0; /* before a piece leaves the chunk */
     if (is_divided) {
         append_pieces(chunks, mine, entry, &record, payload_bytes);
     } else {
         append_frame(chunks, mine, &record, entry->parts, entry->part_count, 1);
     }
-    mine->writer = mine->writer == writer.id ? writer.id : 0;
     if (entry->tally != 0) {
         add_to_tally(&mine->tallies[entry->tally - 1], entry->amount, stamp_ns);
     }

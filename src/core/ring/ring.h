@@ -64,7 +64,7 @@ bool bp_ring_is_in_file(const bp_ring *ring);
 #define BP_RING_CLOSED_NS UINT64_MAX
 void bp_ring_note_alive(bp_ring *ring, bp_instant now);
 
-/* The bytes of its records now. Any thread. */
+/* The bytes of its records now; not of a closed ring. Any thread. */
 uint64_t bp_ring_used_bytes(bp_ring *ring);
 
 /* The kinds of rings, as their files name them. Never renumbered. */

@@ -14,14 +14,15 @@
 
 int bp_session_lock_take(int fd) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    struct flock rest = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
+    struct flock held = whole; /* by a session the first byte, by a recovery all */
     if (fcntl(fd, F_OFD_SETLK, &whole) == 0) {
         return 0;
     }
     if (errno != EAGAIN) {
         return errno;
     }
-    return fcntl(fd, F_OFD_GETLK, &rest) == 0 && rest.l_type == F_UNLCK ? EAGAIN : EBUSY;
+    bool is_known = fcntl(fd, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+    return is_known && held.l_len == 1 ? EAGAIN : EBUSY;
 }
 
 void bp_session_lock_drop(int fd) {

@@ -166,6 +166,7 @@ typedef struct traffic_lane {
     bool has_message, has_current, is_pinned;
     uint64_t current_wall_ns;
     uint64_t printed_count, last_sequence; /* the latter is of the newest from the ring */
+    uint64_t seq;                          /* the last one printed */
 } traffic_lane;
 
 static int compare_pins(const void *left, const void *right) {
@@ -306,7 +307,7 @@ static void append_index_line(const traffic_lane *at, uint64_t frame, bp_buffer 
     bp_json_add_uint(&json, "monotonic_ns", message->monotonic_ns);
     bp_model_add_name(&json, "channel", channel, sizeof at->snapshot->identity.name);
     bp_json_add_uint(&json, "connection", at->snapshot->identity.number);
-    bp_json_add_uint(&json, "seq", message->sequence);
+    bp_json_add_uint(&json, "seq", at->seq);
     bp_json_add_text(&json, "direction", message->direction == BUGPACK_SENT ? "sent" : "received");
     bp_json_add_uint(&json, "type", message->type);
     if (message->name_bytes > 0) {
@@ -404,6 +405,14 @@ static void count(bp_traffic_extent *extent, traffic_lane *at) {
     extent->to_wall_ns = at->current_wall_ns;
 }
 
+/* The number of the current message: what the ring has overwritten is counted before it, without
+ * the pins that are still to come. With several threads those are not exactly the first. */
+static void number_current(traffic_lane *at) {
+    uint64_t later = at->pin_count - at->next_pin, own = at->current.sequence;
+    own = at->is_pinned || own <= later ? 0 : own - later;
+    at->seq = own > at->seq ? own : at->seq + 1;
+}
+
 static bugpack_status print_current(printer *print, traffic_lane *at) {
     bugpack_status status = BUGPACK_OK;
     uint64_t frames_before = at->stream.frame_count;
@@ -422,6 +431,7 @@ static bugpack_status print_current(printer *print, traffic_lane *at) {
         status = bp_pcap_write_message(&at->stream, &message, print->pcap_sink, print->context);
         status = print->search_status != BUGPACK_OK ? print->search_status : status;
     }
+    number_current(at);
     if (status == BUGPACK_OK && print->index_sink != NULL) {
         bp_buffer_clear(&print->line);
         append_index_line(at, print->frame_count + at->stream.message_frame - frames_before,
