@@ -82,8 +82,8 @@ typedef enum bp_lock_rank {
     BP_LOCK_COMMAND_OUTPUT,
 
     /* -- Taken last: whoever records holds it. */
-    /* the chunks of a ring | handing out a chunk, counting a refused record, or giving memory back |
-     * writers, monitor, close */
+    /* the chunks of a ring | handing out a chunk, counting a refused record, or giving memory back
+     * | writers, monitor, close */
     BP_LOCK_RING,
 } bp_lock_rank;
 
