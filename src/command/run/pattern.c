@@ -34,10 +34,24 @@ bugpack_status bp_run_patterns_add(bp_run_patterns *patterns, const char *expres
     return BUGPACK_OK;
 }
 
+/* A broken string ends where the next sequence begins, any other one at the byte that broke it; or
+ * with the line. */
+static size_t find_end_of_broken(const char *line, size_t line_bytes, size_t at) {
+    size_t end = at + 1;
+    if (end < line_bytes && memchr("]PX^_", line[end], 5) != NULL) {
+        const char *next = memchr(line + end, '\033', line_bytes - end);
+        return next != NULL ? (size_t)(next - line) : line_bytes;
+    }
+    end += end < line_bytes && line[end] == '[';
+    while (end < line_bytes && line[end] >= ' ' && line[end] <= '?') {
+        end++; /* parameters */
+    }
+    return end;
+}
+
 /*
- * Copies a line without its escape sequences; of a broken one only the first byte goes, but a
- * broken string ends where the next begins, or with the line. Other control characters, also NUL,
- * become a space. `out` has room for `line_bytes` and a NUL.
+ * Copies a line without its escape sequences. Other control characters, also NUL, become a space.
+ * `out` has room for `line_bytes` and a NUL.
  */
 static void copy_plain(const char *line, size_t line_bytes, char *out) {
     size_t used = 0;
@@ -48,10 +62,7 @@ static void copy_plain(const char *line, size_t line_bytes, char *out) {
             continue;
         }
         size_t end = bp_code_skip_sequence(line, line_bytes, at);
-        const char *next = memchr(line + at + 1, '\033', line_bytes - at - 1);
-        size_t broken_end = next != NULL ? (size_t)(next - line) : line_bytes;
-        bool is_string = at + 1 < line_bytes && memchr("]PX^_", line[at + 1], 5) != NULL;
-        at = end > at ? end : is_string ? broken_end : at + 1;
+        at = end > at ? end : find_end_of_broken(line, line_bytes, at);
     }
     out[used] = '\0';
 }

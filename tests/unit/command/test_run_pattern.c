@@ -103,6 +103,14 @@ Test(run_pattern, a_sequence_that_is_broken_off_ends_with_the_line) {
     }
 }
 
+Test(run_pattern, what_follows_a_broken_sequence_is_matched) {
+    static const char *const pieces[] = {"\033\tERROR", "\033[31\tERROR", "\033\xc3\xa9 ERROR"};
+    use("(ERROR)");
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        cr_expect(matches(pieces[i]));
+    }
+}
+
 Test(run_pattern, the_longest_line_of_a_log_matches_and_its_key_is_full) {
     static char line[BUGPACK_LOG_MESSAGE_MAX_BYTES + 2];
     memset(line, 'x', sizeof line - 1);
