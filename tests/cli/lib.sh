@@ -17,6 +17,10 @@ exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 here=$(cd "$(dirname "$0")" && pwd)
 source_dir=${here%/tests/*}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bugpack-cli.XXXXXX") || exit 1
+# Sessions are this test's own, too: what another one left dead is not to be recovered by ours.
+XDG_RUNTIME_DIR=$(mktemp -d "${XDG_RUNTIME_DIR:-$scratch}/XXXXXX") || exit 1
+export XDG_RUNTIME_DIR
+own_runtime=$XDG_RUNTIME_DIR
 started=
 facts=0
 failures=0
@@ -31,7 +35,7 @@ clean_up() {
         kill -KILL "$pid" 2>/dev/null
     done
     chmod -R u+rwX "$scratch" 2>/dev/null
-    rm -rf "$scratch"
+    rm -rf "$scratch" "$own_runtime"
 }
 trap clean_up EXIT
 trap 'exit 130' INT
