@@ -2,7 +2,7 @@
 # A report within a number of bytes: what is left out, and that its manifest says so.
 # shellcheck disable=SC2016 # what await and sh run
 . "$(dirname "$0")/lib.sh"
-need unzip jq
+need unzip jq pgrep pkill
 start sleep 300
 target=$pid
 cd "$scratch" || exit 1
@@ -100,6 +100,8 @@ exits 0 redact full.zip -o whole.zip
 exits 0 redact full.zip --max-size 64M -o fits.zip
 expect_same 'the checksums' "$(value whole.zip manifest.json '[.artefacts[].sha256]')" \
     "$(value fits.zip manifest.json '[.artefacts[].sha256]')"
+expect_misuse '--list excludes --max-size' redact --list full.zip --max-size 1M
+
 fact 'the manifest of a group counts as much as it takes, deflated'
 start sh -c 'i=0; while [ $((i += 1)) -le 40 ]; do sleep 1000 & done; wait'
 await '[ "$(pgrep -c -P "$pid")" = 40 ]'
@@ -110,7 +112,6 @@ bytes=$(wc -c <small.zip)
 if [ "$bytes" -gt 131072 ] || [ "$bytes" -lt 80000 ]; then
     wrong "it has $bytes bytes"
 fi
-expect_misuse '--list excludes --max-size' redact --list full.zip --max-size 1M
 
 fact 'a limit that no report can have is refused'
 expect_misuse '--max-size takes at least 64K' capture --pid "$target" --max-size 65535

@@ -24,11 +24,24 @@ begin_deleted_executable() {
 
 # --- mounts and control groups --------------------------------------------------------------------
 
-# mount_small OPTIONS NAME: a file system of its own under `mounted`, and the sick program NAME in it.
-mount_small() {
+# mount_tmpfs OPTIONS: a file system of its own under `mounted`.
+mount_tmpfs() {
     needs_root
     mkdir mounted
     mount -t tmpfs -o "$1" sick mounted || leave_out 'nothing can be mounted'
+}
+# mount_image OPTIONS: the same, of ext4 in a file.
+mount_image() {
+    needs_root
+    needs mke2fs losetup
+    mkdir mounted
+    truncate -s 8M image
+    mke2fs -q -F -t ext4 image
+    mount -o "$1" image mounted || leave_out 'nothing can be mounted'
+}
+# mount_small OPTIONS NAME: the first, and the sick program NAME in it.
+mount_small() {
+    mount_tmpfs "$1"
     begin_ready "$sick" "$2"
 }
 begin_file_not_served() {
@@ -40,20 +53,14 @@ begin_file_not_served() {
 
 # begin_beside_log SIZE: a program that has nothing open, and its log of 1 MiB in a file system of that size.
 begin_beside_log() {
-    needs_root
-    mkdir mounted
-    mount -t tmpfs -o "size=$1" sick mounted || leave_out 'nothing can be mounted'
+    mount_tmpfs "size=$1"
     yes 'a line' | head -c 1048576 >mounted/app.log
     log=mounted/app.log
     begin sleep 1000
 }
 begin_file_system_frozen() {
-    needs_root
-    needs mke2fs fsfreeze
-    mkdir mounted
-    truncate -s 8M image
-    mke2fs -q -F -t ext4 image
-    mount -o loop image mounted || leave_out 'nothing can be mounted'
+    needs fsfreeze
+    mount_image loop
     fsfreeze --freeze mounted || leave_out 'nothing can be frozen'
     : >frozen
     begin sh -c 'echo ready; echo line >mounted/journal'
@@ -69,12 +76,7 @@ begin_inodes_exhausted() { mount_small nr_inodes=32 inodes-exhausted; }
 
 # ext4 becomes read-only when the kernel finds an error in it (ext4(5), errors=remount-ro).
 begin_disk_read_only() {
-    needs_root
-    needs mke2fs losetup
-    mkdir mounted
-    truncate -s 8M image
-    mke2fs -q -F -t ext4 image
-    mount -o loop,errors=remount-ro image mounted || leave_out 'nothing can be mounted'
+    mount_image loop,errors=remount-ro
     begin_ready "$sick" disk-read-only
     device=$(findmnt -n -o SOURCE mounted)
     echo 1 >"/sys/fs/ext4/${device##*/}/trigger_fs_error" || leave_out 'no error can be made'

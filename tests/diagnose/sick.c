@@ -87,6 +87,14 @@ pid_t start_child(void (*run)(void)) {
     return child;
 }
 
+static void end_at_once(void) {
+    _exit(0);
+}
+
+void outlive_child(void) {
+    check(waitpid(start_child(end_at_once), NULL, 0) > 0 ? 0 : -1);
+}
+
 void await_call(pid_t tid, long call) {
     char path[64], line[64];
     long number;

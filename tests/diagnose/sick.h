@@ -34,6 +34,8 @@ pid_t start(void *(*run)(void *), void *argument, const char *name);
 
 /* A child that runs `run`, and dies with its parent. */
 pid_t start_child(void (*run)(void));
+/* Until a child that it starts has ended, which had what this process has. */
+void outlive_child(void);
 
 /* Until the thread is blocked in the system call, of a child or of this process. */
 void await_call(pid_t tid, long call);

@@ -1,18 +1,15 @@
 /*
- * Who else has memory in which a thread waits: this process, and a child that may have it too.
+ * The search for other processes that have the memory in which a thread waits: for a child that may
+ * have it, too.
  */
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "process/shared_futex.h"
+#include "unit/unit.h"
 
 static char name[BP_SHARED_FUTEX_NAME_BYTES];
 
