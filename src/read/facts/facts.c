@@ -222,7 +222,7 @@ static void make_profile(bp_json_maker *maker, const bp_call_tree *profile,
     bp_json_make_end(maker);
 }
 
-/* The same for the profile of all processes. */
+/* Adds a profile to that of all processes. */
 static void add_stacks(bp_json_maker *maker, const bp_call_tree *profile, uint64_t pid,
                        bp_group_counts *counts) {
     uint64_t samples = bp_call_tree_samples(profile), count = 0;
@@ -365,7 +365,8 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     make_traffic(maker, reader);
 }
 
-/* Adds a process, and what it has to what is of all of them; for a line of an index no threads. */
+/* Adds a process, and its threads and profile to those of the report: a line of an index has
+ * neither. */
 static void make_member(bp_json_maker *maker, const bp_process_reader *reader, bool is_of_line,
                         bp_group_counts *counts) {
     const char *folder = reader->evidence.folder;
@@ -496,7 +497,7 @@ static void make_signature(bp_json_maker *maker, bp_facts *facts) {
 }
 
 static bugpack_status read_report(bp_facts *facts, bool is_brief, bugpack_error *error) {
-    report_reader reader = {.is_of_group = has_further(facts->report)};
+    report_reader reader = {.is_of_group = has_further(facts->report), .is_of_line = is_brief};
     const char *triggered = bp_json_tree_text(facts->metadata, "triggered_at");
     if (triggered != NULL) {
         (void)bp_clock_parse(triggered, &facts->triggered_wall_ns);
