@@ -102,7 +102,7 @@ static bugpack_status search(struct list *list, const bp_ring_base *base, bugpac
     if (bp_ring_base_open(base, false, &base_fd, NULL) != BUGPACK_OK) {
         return status; /* none of ours is there */
     }
-    DIR *listing = bp_session_files_list(base_fd);
+    DIR *listing = bp_file_list_directory(base_fd);
     struct dirent *entry;
     while (status == BUGPACK_OK && listing != NULL && (entry = readdir(listing)) != NULL) {
         status = look(list, base_fd, entry->d_name, error);

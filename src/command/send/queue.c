@@ -81,16 +81,17 @@ bugpack_status bp_send_queue_lock(bp_send_queue *queue, bool *ret_is_locked, bug
  * another, which it holds for as long as a server takes. */
 static bugpack_status lock_changes(const bp_send_queue *queue, int *ret_fd, bugpack_error *error) {
     uint64_t end_ns = bp_clock_monotonic_ns() + change_wait_ns;
-    *ret_fd = open_lock(queue, ".changes");
-    while (*ret_fd < 0 || flock(*ret_fd, LOCK_EX | LOCK_NB) != 0) {
+    int fd = open_lock(queue, ".changes");
+    while (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
         uint64_t now_ns = bp_clock_monotonic_ns();
-        if (*ret_fd < 0 || errno != EWOULDBLOCK || now_ns >= end_ns) {
+        if (fd < 0 || errno != EWOULDBLOCK || now_ns >= end_ns) {
             bugpack_status status = fail(queue, "", "lock what changes", error);
-            bp_file_close(*ret_fd);
+            bp_file_close(fd);
             return status;
         }
         bp_clock_sleep_until(now_ns + change_pause_ns);
     }
+    *ret_fd = fd;
     return BUGPACK_OK;
 }
 
@@ -301,14 +302,11 @@ bugpack_status bp_send_queue_list(const bp_send_queue *queue, const char *destin
 bugpack_status bp_send_queue_remove(const bp_send_queue *queue, const char *destination,
                                     const bp_send_item *item, bugpack_error *error) {
     char state[300];
-    int lock_fd, dir_fd;
-    bugpack_status status = lock_changes(queue, &lock_fd, error);
-    if (status != BUGPACK_OK) { /* better removed beside a change than sent twice */
-        lock_fd = -1;
-        status = BUGPACK_OK;
-    }
+    int lock_fd = -1;
+    bugpack_status status = BUGPACK_OK;
+    (void)lock_changes(queue, &lock_fd, NULL); /* better removed beside a change than sent twice */
     name_state(item->name, state);
-    dir_fd = open_destination(queue, destination);
+    int dir_fd = open_destination(queue, destination);
     /* An interruption in between leaves the state, which is no report. */
     bool is_removed = dir_fd >= 0 && unlinkat(dir_fd, item->name, 0) == 0;
     if (!is_removed) {
@@ -408,9 +406,7 @@ static bugpack_status make_item(const bp_send_queue *queue, const char *destinat
         status = bp_send_report_copy(report, dir_fd, dir_path, name, NULL, NULL, ret_name,
                                      sizeof ret_name, error);
     }
-    /* Of other file systems than those that fail so no directory can be synced. */
-    if (status == BUGPACK_OK && bp_staged_sync(queue->fd) != 0 &&
-        (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
+    if (status == BUGPACK_OK && !bp_staged_sync_directory(queue->fd)) {
         status = fail(queue, destination, "write", error);
     }
     bp_file_close(dir_fd);

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,13 +197,10 @@ static bugpack_status run_destination(work *it, const char *name, bugpack_error 
 
 bugpack_status bp_sender_run(const bp_sender *sender, const bp_send_queue *queue,
                              bugpack_error *error) {
-    int fd = openat(queue->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = bp_file_list_directory(queue->fd);
     bugpack_status status = BUGPACK_OK;
     if (dir == NULL) {
-        status = bp_fail_errno(error, errno, "cannot list the queue \"%s\"", queue->path);
-        bp_file_close(fd);
-        return status;
+        return bp_fail_errno(error, errno, "cannot list the queue \"%s\"", queue->path);
     }
     for (struct dirent *entry; status == BUGPACK_OK && (entry = readdir(dir)) != NULL;) {
         const bp_send_destination unknown = {.name = entry->d_name};

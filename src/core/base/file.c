@@ -291,6 +291,16 @@ void bp_file_close(int fd) {
     errno = caller_errno;
 }
 
+DIR *bp_file_list_directory(int dir_fd) {
+    /* Not a duplicate, which would share, and move, the caller's position. */
+    int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
+    if (listing == NULL) {
+        bp_file_close(list_fd);
+    }
+    return listing;
+}
+
 bugpack_status bp_file_read_at(int dir_fd, const char *path, bp_buffer *out, bugpack_error *error) {
     int fd = openat(dir_fd, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {

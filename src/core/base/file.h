@@ -5,6 +5,7 @@
 #ifndef BP_BASE_FILE_H
 #define BP_BASE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@
  */
 void bp_file_trim_directory(char *path);
 
-/* What follows the last slash; the path itself where nothing does. musl and glibc declare
+/* The part after the last slash; the whole path if nothing follows it. musl and glibc declare
  * basename(3) in different headers. */
 const char *bp_file_base_name(const char *path);
 
@@ -81,6 +82,9 @@ int bp_file_write_range(int fd, const void *bytes, size_t byte_count, uint64_t o
 
 /* Closes a descriptor, unless it is -1, and leaves errno alone. */
 void bp_file_close(int fd);
+
+/* Lists a directory, on a descriptor of its own. NULL with errno. */
+DIR *bp_file_list_directory(int dir_fd);
 
 /* The part of a file that was kept. */
 typedef struct bp_file_tail {

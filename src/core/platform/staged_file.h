@@ -82,6 +82,10 @@ bool bp_staged_unnamed_path(int fd, char ret_path[BP_STAGED_PATH_BYTES]);
 /* Brings what was written to the disk, as far down as the system can reach. */
 int bp_staged_sync(int fd);
 
+/* Syncs a directory. False with errno where a name in it may be lost; every other errno means that
+ * the file system has no such sync (fsync(2)). */
+bool bp_staged_sync_directory(int dir_fd);
+
 /*
  * Renames within `dir_fd`; EEXIST where `to` is taken, by whatever. Where that cannot be had in one
  * step it fails: it never replaces, and never holds the place with an empty file.

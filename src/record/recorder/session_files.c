@@ -160,18 +160,8 @@ void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_
     }
 }
 
-DIR *bp_session_files_list(int dir_fd) {
-    /* Not a duplicate, which would share, and move, the caller's position. */
-    int list_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = list_fd >= 0 ? fdopendir(list_fd) : NULL;
-    if (listing == NULL && list_fd >= 0) {
-        bp_file_close(list_fd);
-    }
-    return listing;
-}
-
 bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity) {
-    DIR *listing = bp_session_files_list(dir_fd);
+    DIR *listing = bp_file_list_directory(dir_fd);
     struct dirent *entry;
     bool is_known = false;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
@@ -205,7 +195,7 @@ bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
     if (!is_done && renameat(base_fd, name, base_fd, done_name) != 0) {
         return false;
     }
-    DIR *listing = bp_session_files_list(dir_fd);
+    DIR *listing = bp_file_list_directory(dir_fd);
     struct dirent *entry;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {

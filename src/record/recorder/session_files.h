@@ -8,7 +8,6 @@
 #ifndef BP_RECORDER_SESSION_FILES_H
 #define BP_RECORDER_SESSION_FILES_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -86,9 +85,6 @@ void bp_session_ring_name(bp_ring_kind kind, uint32_t number, char name[BP_RING_
 
 /* True if a file of a session can never be read; any other errno may pass. */
 bool bp_session_errno_is_damage(int system_errno);
-
-/* Lists a directory, on a descriptor of its own. NULL with errno. */
-DIR *bp_session_files_list(int dir_fd);
 
 /* Reads when a dead session was last alive, or that it was closed (BP_RING_CLOSED_NS), from the
  * newest note in its rings. False when there is none. */

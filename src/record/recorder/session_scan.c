@@ -72,7 +72,7 @@ static bool adopt(bp_found_session *found) {
 
 /* Its rings, the size of all its files, and the time of the newest. False with errno. */
 static bool examine_files(bp_found_session *found, uint64_t *ret_bytes, uint64_t *ret_newest_ns) {
-    DIR *listing = bp_session_files_list(found->dir_fd);
+    DIR *listing = bp_file_list_directory(found->dir_fd);
     struct dirent *entry;
     struct stat info;
     *ret_bytes = *ret_newest_ns = 0;
@@ -297,7 +297,7 @@ static bugpack_status list(scanning *it, char **names, size_t *ret_count, bugpac
     bp_session_identity identity;
     bugpack_status status = BUGPACK_OK;
     size_t count = 0;
-    DIR *listing = bp_session_files_list(it->base_fd);
+    DIR *listing = bp_file_list_directory(it->base_fd);
     struct dirent *entry = NULL;
     while (listing != NULL && status == BUGPACK_OK &&
            (errno = 0, entry = readdir(listing)) != NULL) {

@@ -290,7 +290,7 @@ static int compare_numbers(const void *left, const void *right) {
 static bugpack_status list_channels(int session_fd, numbers *found, bugpack_error *error) {
     *found = (numbers){.count = 0};
     bool has_memory = true;
-    DIR *listing = bp_session_files_list(session_fd);
+    DIR *listing = bp_file_list_directory(session_fd);
     int system_errno = listing == NULL ? errno : 0;
     struct dirent *entry;
     while (listing != NULL && (errno = 0, entry = readdir(listing)) != NULL) {

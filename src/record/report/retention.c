@@ -16,7 +16,6 @@
 #include "base/status.h"
 #include "platform/staged_file.h"
 #include "recorder/recorder.h"
-#include "recorder/session_files.h"
 #include "report/name.h"
 
 struct report {
@@ -73,7 +72,7 @@ static bugpack_status list(int dir_fd, const char *dir_name, const bp_retention_
     if (policy->app != NULL) {
         bp_name_app_word(policy->app, app_word);
     }
-    DIR *stream = bp_session_files_list(dir_fd);
+    DIR *stream = bp_file_list_directory(dir_fd);
     if (stream == NULL) {
         return bp_fail_errno(error, errno, "cannot list the directory \"%s\"", dir_name);
     }

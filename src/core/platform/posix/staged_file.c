@@ -157,13 +157,14 @@ static bool compose_name(char *name, size_t name_bytes, const char *stem, const 
     return length >= 0 && (size_t)length < name_bytes;
 }
 
-/*
- * The file stays where this fails: it is whole. Every other errno means that the file system has no
- * such sync (fsync(2)), so that nothing more can be done for the name.
- */
+bool bp_staged_sync_directory(int dir_fd) {
+    return bp_staged_sync(dir_fd) == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT);
+}
+
+/* The file stays where this fails: it is whole. */
 static bugpack_status sync_directory(const bp_staged_file *file, const char *name,
                                      bugpack_error *error) {
-    if (bp_staged_sync(file->dir_fd) == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT)) {
+    if (bp_staged_sync_directory(file->dir_fd)) {
         return BUGPACK_OK;
     }
     return bp_fail_errno(error, errno,
@@ -279,11 +280,8 @@ static bool sweep_one(int dir_fd, const char *name) {
 }
 
 size_t bp_staged_file_sweep(int dir_fd) {
-    /* A descriptor of its own: a duplicate would share, and move, the caller's position. */
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *stream = bp_file_list_directory(dir_fd);
     if (stream == NULL) {
-        bp_file_close(fd);
         return 0;
     }
     size_t removed_count = 0;
