@@ -147,12 +147,14 @@ static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *chil
     const bp_run_calls calls = bp_cli_run_session_calls(session);
     bp_run_result result = {.is_lost = false};
     bugpack_error error = BUGPACK_ERROR_INIT;
-    const char *command = options->arguments[0];
-    char file[PATH_MAX];
-    bool is_there = bp_run_executable_find(command, getenv("PATH"), file);
-    if (options->with_stacks && bp_crash_trace_start(child->pid, command, is_there ? file : command,
-                                                     &session->trace_error) != BUGPACK_OK) {
-        bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
+    if (options->with_stacks) {
+        const char *command = options->arguments[0];
+        char file[PATH_MAX];
+        bool is_there = bp_run_executable_find(command, getenv("PATH"), file);
+        if (bp_crash_trace_start(child->pid, command, is_there ? file : command,
+                                 &session->trace_error) != BUGPACK_OK) {
+            bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
+        }
     }
     bp_hotkey hotkey;
     (void)bp_hotkey_parse(options->hotkey, &hotkey);

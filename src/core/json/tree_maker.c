@@ -34,10 +34,8 @@ void bp_json_make_object(bp_json_maker *maker, const char *key) {
 }
 
 void bp_json_make_array(bp_json_maker *maker, const char *key) {
-    bp_json_tree *parent = maker->open[maker->depth];
-    bp_json_tree *array =
-        key != NULL && !maker->lacks_memory ? cJSON_GetObjectItemCaseSensitive(parent, key) : NULL;
-    if (array != NULL) {
+    bp_json_tree *array = cJSON_GetObjectItemCaseSensitive(maker->open[maker->depth], key);
+    if (array != NULL && !maker->lacks_memory) {
         maker->open[++maker->depth] = array;
     } else {
         open_value(maker, key, cJSON_CreateArray());

@@ -5,7 +5,6 @@
 #define BP_MODEL_HEAP_STATE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include <bugpack/heap_state.h>
 

@@ -151,10 +151,7 @@ static void add_syscall(const bp_thread_state *thread, bp_syscall_arch arch, bp_
     bp_json_array_end(json);
     bp_model_add_flag(json, "own_futex", thread->is_futex_own);
     bp_model_add_flag(json, "shared_futex", thread->is_futex_shared);
-    if (thread->semaphore_name[0] != '\0') {
-        bp_model_add_name(json, "semaphore", thread->semaphore_name,
-                          strlen(thread->semaphore_name));
-    }
+    bp_model_add_known_text(json, "semaphore", thread->semaphore_name);
     if (thread->path != NULL) {
         bp_model_add_name(json, "path", thread->path, strlen(thread->path));
     }

@@ -473,8 +473,7 @@ size_t bp_keywords_hits(const bp_keywords *keywords, bp_keyword_state state,
 }
 
 bool bp_keywords_find(bp_keyword_search *search, bp_keyword_hit *ret_hit) {
-    search->state = search->is_begun ? search->state : search->keywords->start;
-    search->is_begun = true;
+    search->state = search->hits != NULL ? search->state : search->keywords->start;
     while (search->hit_count == 0) {
         search->at = bp_keywords_next(search->keywords, search->text, search->size, search->at,
                                       &search->state);

@@ -73,9 +73,8 @@ typedef struct bp_keyword_search {
     const bp_keywords *keywords;
     const unsigned char *text;
     size_t size, at; /* `at`: then the end of the keyword */
-    bool is_begun;
     bp_keyword_state state;
-    const bp_keyword_hit *hits; /* that end there, too */
+    const bp_keyword_hit *hits; /* that end there, too; NULL: nothing found yet */
     size_t hit_count;
 } bp_keyword_search;
 

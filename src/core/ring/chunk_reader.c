@@ -204,7 +204,7 @@ static const piece *read_piece(merging *it, uint64_t chunk, uint64_t word, bool 
     return is_whole ? found : NULL;
 }
 
-/* What a link says of the piece before: it is there, or was overwritten, or nothing is known. */
+/* The piece before, by its link: it is there, or was overwritten, or nothing is known of it. */
 typedef enum link_state { LINK_IS_THERE, LINK_IS_OVERWRITTEN, LINK_IS_BROKEN } link_state;
 
 static link_state look_at_link(merging *it, const bp_frame_link *link) {
@@ -416,6 +416,16 @@ static size_t put_record(merging *it, const run *from) {
     return record_bytes;
 }
 
+static void add_to_view(bp_ring_view *view, const bp_ring_record *record) {
+    if (view->record_count++ == 0) {
+        view->first_sequence = record->sequence;
+        view->first_ns = view->last_ns = record->monotonic_ns;
+    }
+    view->last_sequence = record->sequence;
+    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
+    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
+}
+
 static void give_record(merging *it, run *from) {
     count_lost(it, from, from->has_numbers ? from->number - from->seen_number - 1 : 0);
     size_t record_bytes = put_record(it, from);
@@ -429,7 +439,7 @@ static void give_record(merging *it, run *from) {
     const bp_ring_record *record = (const void *)(it->out.data + it->out.size);
     bp_buffer_commit(&it->out, record_bytes);
     it->number++;
-    bp_ring_view_add(&it->view, record);
+    add_to_view(&it->view, record);
     it->given_bytes += record_bytes;
     from->left_count -= from->left_count > 0;
     from->seen_number = from->number;

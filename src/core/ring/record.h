@@ -5,7 +5,6 @@
 #ifndef BP_RING_RECORD_H
 #define BP_RING_RECORD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +18,7 @@ typedef struct bp_ring_record {
     uint32_t tag; /* the writer's own; a ring ignores it */
 } bp_ring_record;
 
-/* What was appended with the number of a tally. */
+/* The sums of the records that were appended with one tally. */
 typedef struct bp_ring_tally {
     uint64_t record_count;
     uint64_t amount;  /* the sum of the entries' amounts */
@@ -54,16 +53,5 @@ typedef struct bp_ring_view {
     uint64_t damaged_bytes, damaged_count;
     bool is_damaged;
 } bp_ring_view;
-
-/* Adds a record to the counts of a view. */
-static inline void bp_ring_view_add(bp_ring_view *view, const bp_ring_record *record) {
-    if (view->record_count++ == 0) {
-        view->first_sequence = record->sequence;
-        view->first_ns = view->last_ns = record->monotonic_ns;
-    }
-    view->last_sequence = record->sequence;
-    view->first_ns = record->monotonic_ns < view->first_ns ? record->monotonic_ns : view->first_ns;
-    view->last_ns = record->monotonic_ns > view->last_ns ? record->monotonic_ns : view->last_ns;
-}
 
 #endif

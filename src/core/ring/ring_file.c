@@ -120,12 +120,6 @@ void bp_ring_read_about(int fd, void *about, size_t about_bytes) {
 
 /* --- a copy of one that is being written --------------------------------------------------- */
 
-/* 0, or an errno. */
-static int write_at(int fd, const void *bytes, size_t byte_count, uint64_t offset) {
-    return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? errno
-                                                  : bp_file_write_all(fd, bytes, byte_count);
-}
-
 /* The head of a chunk, as it was before any chunk was copied. */
 typedef struct first_head {
     uint64_t state, earlier_count;
@@ -149,16 +143,14 @@ static int copy_chunk(const bp_chunk_source *source, int to_fd, uint64_t chunk, 
     if (failed != 0 || state == 0) { /* it was never taken */
         return failed;
     }
-    if (used_bytes > 0) {
-        failed = write_at(to_fd, bytes, (size_t)used_bytes, BP_FRAME_DATA_START + offset);
-    }
+    failed = bp_file_write_range(to_fd, bytes, used_bytes, BP_FRAME_DATA_START + offset);
     if (bp_chunk_turn(again) != bp_chunk_turn(head.state)) {
         head.earlier_count += bp_chunk_record_count(head.state);
         head.state = bp_chunk_turn(again) << 32;
     }
     const uint64_t words[] = {head.state, head.earlier_count, head.earlier_count};
-    return failed == 0 ? write_at(to_fd, words, sizeof words,
-                                  BP_FRAME_DATA_START + chunk * sizeof(bp_chunk_head))
+    return failed == 0 ? bp_file_write_range(to_fd, words, sizeof words,
+                                             BP_FRAME_DATA_START + chunk * sizeof(bp_chunk_head))
                        : failed;
 }
 
@@ -178,7 +170,7 @@ bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token
         status = bp_fail_memory(error, "copy a ring");
         goto out;
     }
-    int failed = write_at(to_fd, &page, sizeof page, 0);
+    int failed = bp_file_write_range(to_fd, &page, sizeof page, 0);
     for (uint64_t i = 0; failed == 0 && i < chunk_count; i++) {
         failed = bp_chunk_read_head(&source, i, &heads[i].state, &heads[i].earlier_count);
     }

@@ -134,7 +134,7 @@ static bool read_java(struct reader *reader, int thread_fd, bp_mapped_file *file
  * joins threads by such a one, and libstdc++ waits so for a future. */
 static void find_own_futexes(bp_process_threads *process, int thread_fd,
                              const bp_mapped_files *files) {
-    bool has_searched = process->pid == (uint64_t)getpid(); /* a host has better things to do */
+    bool may_search = process->pid != (uint64_t)getpid(); /* a host has better things to do */
     for (size_t i = 0; i < process->thread_count; i++) {
         bp_thread_state *thread = &process->threads[i];
         uint64_t address;
@@ -149,8 +149,8 @@ static void find_own_futexes(bp_process_threads *process, int thread_fd,
                 is_shared || (files->shared[k].start <= address && address < files->shared[k].end);
         }
         thread->is_futex_own = is_private || !is_shared;
-        if (!thread->is_futex_own && thread->read.syscall.arguments[3] == 0 && !has_searched) {
-            has_searched = true;
+        if (may_search && !thread->is_futex_own && thread->read.syscall.arguments[3] == 0) {
+            may_search = false; /* one search for each process */
             thread->is_futex_shared =
                 bp_shared_futex_is_alone(thread_fd, process->pid, address, thread->semaphore_name);
             thread->is_futex_own = thread->is_futex_shared && thread->semaphore_name[0] == '\0';

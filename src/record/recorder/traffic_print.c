@@ -14,8 +14,8 @@ static const size_t line_max_bytes = 64 * 1024;
 
 /* A message in a temporary file. */
 typedef struct traffic_record {
-    uint64_t sequence;       /* in the ring of messages, also for a pinned one */
-    uint64_t monotonic_ns;   /* its stamp there */
+    uint64_t sequence;       /* in its own ring; of use for one that is not pinned */
+    uint64_t monotonic_ns;   /* its stamp in the ring of messages, also for a pinned one */
     uint64_t original_bytes; /* at least byte_count */
     unsigned direction;
     uint32_t type;
@@ -215,7 +215,6 @@ static bool read_pin(traffic_lane *at) {
         at->has_pin = at->has_pin || is_same;
         bp_traffic_part left = {next->offset, at->snapshot->pins.to};
         if (!is_same && next_record(at->window, &left, &at->current)) {
-            at->current.sequence = at->next_pin; /* pinned were the first */
             return true;
         }
     }

@@ -110,12 +110,9 @@ size_t bp_gap_channel_bytes(const bp_gap *gap) {
     return gap->channel_bytes;
 }
 
-static uint64_t hash_of(const bp_gaps *gaps, const bp_gap_key *key) {
-    return XXH3_64bits_withSeed(key->text, key->bytes, gaps->hash_key.words[0]);
-}
-
 /* A key's row, or NULL and the empty slot where the search ended; one is always there. */
-static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, uint64_t hash, size_t *ret_slot) {
+static bp_gap *find(bp_gaps *gaps, const bp_gap_key *key, size_t *ret_slot) {
+    uint64_t hash = XXH3_64bits_withSeed(key->text, key->bytes, gaps->hash_key.words[0]);
     size_t slot = hash % slot_count;
     unsigned row;
     /* Acquire: who sees the slot sees the row. */
@@ -175,7 +172,7 @@ static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key) {
     bool is_new = kind == OWN_ROW;
     const bp_gap_key *counted = row_key(key, kind, &made);
     size_t slot = 0;
-    bp_gap *gap = find(gaps, counted, hash_of(gaps, counted), &slot);
+    bp_gap *gap = find(gaps, counted, &slot);
     if (gap == NULL) {
         gap = &gaps->gaps[gaps->gap_count];
         gap->channel = channel_of(gaps, counted);
@@ -197,11 +194,11 @@ static bp_gap *add_row(bp_gaps *gaps, const bp_gap_key *key) {
 static bp_gap *find_row(bp_gaps *gaps, const bp_gap_key *key) {
     bp_gap_key made;
     size_t slot = 0;
-    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
+    bp_gap *gap = find(gaps, key, &slot);
     row_kind kind = key->is_unknown ? UNKNOWN_OVERFLOW : CHANNEL_OVERFLOW;
     for (; gap == NULL && kind < row_kind_count; kind++) {
         const bp_gap_key *overflow = row_key(key, kind, &made);
-        bp_gap *shared = find(gaps, overflow, hash_of(gaps, overflow), &slot);
+        bp_gap *shared = find(gaps, overflow, &slot);
         gap = shared != NULL && shared->takes[kind] ? shared : NULL;
     }
     return gap;
@@ -247,13 +244,15 @@ bp_gap_occurrence bp_gaps_see(bp_gaps *gaps, const bp_gap_key *key, bool is_enab
                               bp_gap **ret_gap) {
     bp_gap_occurrence occurrence = BP_GAP_COUNTED;
     size_t slot = 0;
-    bp_gap *gap = find(gaps, key, hash_of(gaps, key), &slot);
+    bp_gap *gap = find(gaps, key, &slot);
     if (gap != NULL && atomic_load_explicit(&gap->state, memory_order_relaxed) != GAP_OPEN) {
         count_occurrence(gaps, gap);
         return occurrence;
     }
     bp_lock_acquire(&gaps->lock);
-    gap = find_row(gaps, key);
+    if (gap == NULL) { /* a row that was found stays */
+        gap = find_row(gaps, key);
+    }
     if (gap == NULL) {
         gap = add_row(gaps, key);
     }

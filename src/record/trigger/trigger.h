@@ -15,7 +15,6 @@
 #include "model/condition.h"
 #include "model/disconnect.h"
 #include "platform/task.h"
-#include "recorder/monitor.h"
 #include "report/queue.h"
 #include "trigger/gaps.h"
 
