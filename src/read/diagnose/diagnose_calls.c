@@ -45,7 +45,8 @@ static bool find_fifo(const bp_thread *thread, const char *path, blocked *found)
     return true;
 }
 
-/* A named semaphore that nobody else has open: who posts it may have ended, or is to come. */
+/* A named semaphore that nobody else has open: the process that posts it may have ended, or not
+ * have begun. */
 static bool find_named_semaphore(const bp_thread *thread, blocked *found) {
     const char *name =
         bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "semaphore", "");

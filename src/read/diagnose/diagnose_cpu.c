@@ -148,19 +148,21 @@ static const char *find_only_output(const bp_evidence *evidence) {
  * as on a full disk (vfs_write in fs/read_write.c counts both). */
 static void print_moved(const bp_evidence *evidence, const bp_thread *thread,
                         char out[moved_bytes]) {
-    size_t used = 0;
-    const char *path = find_only_output(evidence);
     if (thread->read_chars < 0) {
         return;
     }
-    used += (size_t)snprintf(out, moved_bytes, "; it read %.0f bytes, and wrote %.0f",
-                             thread->read_chars, thread->written_chars);
+    size_t used = (size_t)snprintf(out, moved_bytes, "; it read %.0f bytes, and wrote %.0f",
+                                   thread->read_chars, thread->written_chars);
     if (thread->write_calls > 1) {
         used += (size_t)snprintf(out + used, moved_bytes - used, " in %.0f calls%s",
                                  thread->write_calls,
                                  thread->written_chars == 0 ? ", which all failed" : "");
     }
-    if (path != NULL && thread->write_calls >= chars_per_sec * thread->cpu_ms / 1000) {
+    if (thread->write_calls < chars_per_sec * thread->cpu_ms / 1000) {
+        return;
+    }
+    const char *path = find_only_output(evidence);
+    if (path != NULL) {
         char cut[128];
         bp_utf8_copy_ends(cut, sizeof cut, path, strlen(path));
         (void)snprintf(out + used, moved_bytes - used, ", probably to %s", cut);

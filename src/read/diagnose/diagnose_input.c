@@ -81,7 +81,8 @@ static void add_unread(const bp_json_tree *file, unread_input *input) {
 void bp_diagnose_input_not_read(bp_evidence *evidence) {
     const bp_thread *sleeper = NULL;
     const bp_json_tree *search = bp_json_tree_object(evidence->files_rest, "other_ends");
-    /* A report of before the member "cut" was known says only that the search is not complete. */
+    /* A search that was cut may have missed a process with the same socket. A report of before the
+     * member "cut" was known says only that the search is not complete. */
     bool was_cut = bp_json_tree_is_true(search, "cut") ||
                    (search != NULL && !bp_json_tree_is_true(search, "complete") &&
                     bp_json_tree_uint_or(search, "denied_processes", 0) == 0);
@@ -91,7 +92,6 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
     }
     if ((input.connection_count == 0 && input.byte_count == 0) ||
         evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || was_cut) {
-        /* Or not all processes were looked at for the same socket. */
         return;
     }
     for (size_t i = 0; i < evidence->thread_count; i++) {

@@ -109,8 +109,7 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
         bp_find(evidence,
                 "thread {} woke {} times a second and did next to nothing: it waits for a moment "
                 "at a time{[, in {}]}{[, called by {}]}{[, for its handler of {}]}; it used {} of "
-                "one CPU{[; {} more thread{|s} "
-                "do the same]}",
+                "one CPU{[; {} more thread{|s} do the same]}",
                 bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
                 BP_TEXT(worst->syscall), BP_TEXT(function),
                 BP_TEXT(find_timer_signal(evidence, worst)), BP_NUMBER(worst->cpu_percent, 1, " %"),

@@ -93,15 +93,10 @@ static const bp_json_tree *find_stopped_peer(const bp_json_tree *wait) {
 }
 
 /* True if the process itself or the clock wakes it by this file. */
-static bool is_for_itself(const bp_json_tree *file, uint64_t own_pid) {
+static bool is_for_itself(const bp_evidence *evidence, const bp_json_tree *file) {
     static const char *const kinds[] = {"eventfd", "timerfd", "signalfd", NULL};
-    const bp_json_tree *end = bp_json_tree_rows(file, "other_end");
     const char *kind = bp_json_tree_text_or(file, "kind", "");
-    bool is_own = end != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
-    for (; is_own && end != NULL; end = bp_json_tree_next(end)) {
-        is_own = bp_json_tree_uint_or(end, "pid", own_pid + 1) == own_pid;
-    }
-    return is_own || bp_array_has_text(kinds, kind);
+    return bp_evidence_is_own_end(evidence, file) || bp_array_has_text(kinds, kind);
 }
 
 enum { peer_max = 2 };
@@ -114,7 +109,6 @@ enum { peer_max = 2 };
 static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
                            const bp_json_tree *ret_files[peer_max]) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     size_t count = 0;
     if (find_stopped_peer(wait) != NULL) {
         ret_files[count++] = wait;
@@ -123,7 +117,7 @@ static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
         const bp_json_tree *file = bp_evidence_polled(evidence, polled);
         bool is_stopped =
             find_stopped_peer(file) != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
-        if (is_for_itself(file, own_pid)) {
+        if (is_for_itself(evidence, file)) {
             continue;
         }
         if (!is_stopped) {
@@ -211,19 +205,18 @@ static bool is_uninterruptible(const bp_evidence *evidence, const bp_thread *thr
 
 /* The file that a call is about: its path, or that of its descriptor; "" where it is not known. */
 static const char *find_path(const bp_evidence *evidence, const bp_thread *thread) {
+    static const char *const calls[] = {"write", "pwrite", NULL};
     const char *path =
         bp_json_tree_text_or(bp_json_tree_object(thread->row, "syscall"), "path", "");
     const char *fd = bp_thread_call_argument(thread, 0);
-    const bp_json_tree *file =
-        path[0] == '\0' && fd[0] != '\0' &&
-                bp_array_has_start((const char *const[]){"write", "pwrite", NULL}, thread->syscall)
-            ? bp_evidence_file(evidence, strtoull(fd, NULL, 16))
-            : NULL;
-    return file != NULL ? bp_json_tree_text_or(file, "target", "") : path;
+    if (path[0] != '\0' || fd[0] == '\0' || !bp_array_has_start(calls, thread->syscall)) {
+        return path;
+    }
+    return bp_json_tree_text_or(bp_evidence_file(evidence, strtoull(fd, NULL, 16)), "target", "");
 }
 
-/* Who changes a file waits for its file system while that is frozen (sb_start_write in
- * include/linux/fs.h), by the lock that the first frame is of. */
+/* A thread that changes a file waits while its file system is frozen (sb_start_write in
+ * include/linux/fs.h). The first frame is of that lock. */
 static bool waits_for_frozen(const bp_json_tree *frame) {
     static const char *const writers[] = {"mnt_want_write", "vfs_write", "do_writev",
                                           "do_iter_write", NULL};
@@ -658,7 +651,6 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
         "ppoll",   "select",   "pselect6",   "write",       "writev",       "sendto",
         "sendmsg", "sendmmsg", "epoll_wait", "epoll_pwait", "epoll_pwait2", NULL};
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
-    uint64_t own_pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
     bool is_polled = bp_json_tree_array(thread->row, "polled") != NULL;
     bool has_chain = bp_json_tree_array(wait, "chain") != NULL;
     unanswered found = {.why = NO_SILENCE};
@@ -673,7 +665,7 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
     }
     BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
         const bp_json_tree *file = bp_evidence_polled(evidence, polled);
-        if (is_for_itself(file, own_pid)) {
+        if (is_for_itself(evidence, file)) {
             continue;
         }
         silence why = find_silence(file, false);

@@ -12,15 +12,10 @@
 static const bp_json_tree *find_own_pipe(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const bp_json_tree *search = bp_json_tree_object(evidence->waits, "other_ends");
-    const bp_json_tree *ends = bp_json_tree_rows(wait, "other_end");
-    uint64_t pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
-    bool is_own = strcmp(bp_json_tree_text_or(wait, "kind", ""), "pipe") == 0 && ends != NULL &&
+    bool is_own = strcmp(bp_json_tree_text_or(wait, "kind", ""), "pipe") == 0 &&
                   strncmp(thread->syscall, "read", strlen("read")) == 0 &&
                   bp_json_tree_is_true(search, "complete") &&
-                  !bp_json_tree_is_true(wait, "other_end_has_more");
-    BP_JSON_EACH (end, ends) {
-        is_own = is_own && bp_json_tree_uint_or(end, "pid", 0) == pid;
-    }
+                  bp_evidence_is_own_end(evidence, wait);
     return is_own ? wait : NULL;
 }
 

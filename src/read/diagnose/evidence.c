@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "entries/frames.h"
 #include "model/entry.h"
@@ -241,8 +242,7 @@ bp_argument bp_evidence_rest(const bp_evidence *evidence) {
 
 bool bp_evidence_is_of_python(const bp_evidence *evidence) {
     const char *path = bp_json_tree_text_or(evidence->process, "executable", "");
-    const char *slash = strrchr(path, '/');
-    return strncmp(slash != NULL ? slash + 1 : path, "python", strlen("python")) == 0;
+    return strncmp(bp_file_base_name(path), "python", strlen("python")) == 0;
 }
 
 bool bp_evidence_has_object(const bp_evidence *evidence, const char *text) {
@@ -252,6 +252,16 @@ bool bp_evidence_has_object(const bp_evidence *evidence, const char *text) {
         }
     }
     return false;
+}
+
+bool bp_evidence_is_own_end(const bp_evidence *evidence, const bp_json_tree *file) {
+    const bp_json_tree *end = bp_json_tree_rows(file, "other_end");
+    uint64_t pid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
+    bool is_own = end != NULL && !bp_json_tree_is_true(file, "other_end_has_more");
+    for (; is_own && end != NULL; end = bp_json_tree_next(end)) {
+        is_own = bp_json_tree_uint_or(end, "pid", pid + 1) == pid;
+    }
+    return is_own;
 }
 
 const bp_json_tree *bp_evidence_file(const bp_evidence *evidence, uint64_t fd) {

@@ -199,6 +199,9 @@ bool bp_evidence_has_object(const bp_evidence *evidence, const char *text);
 const bp_json_tree *bp_evidence_file(const bp_evidence *evidence, uint64_t fd);
 const bp_json_tree *bp_evidence_polled(const bp_evidence *evidence, const bp_json_tree *polled);
 
+/* True if the process itself has all other ends of a pipe or socket. */
+bool bp_evidence_is_own_end(const bp_evidence *evidence, const bp_json_tree *file);
+
 /* True if a descriptor of this kind, as "socket", is in files.json. */
 bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "base/utf8.h"
 
 /* A text such as "0x7f3c"; 0 for any other. */
@@ -100,11 +101,6 @@ void bp_frames_each_python(const bp_json_tree *stack, bp_frame_taker *take, void
                                     .is_python = true};
         take(context, &text);
     }
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 static const char *keep(char *out, size_t out_bytes, const char *text) {
@@ -259,7 +255,7 @@ static void add_row(void *context, const bp_frame_text *frame) {
     }
     memcpy(rows->name, name, sizeof name);
     rows->place[0] = '\0';
-    file = file != NULL ? base_name(file) : NULL;
+    file = file != NULL ? bp_file_base_name(file) : NULL;
     if (frame->source != NULL) {
         (void)snprintf(rows->place, sizeof rows->place, "%.60s:%" PRIu64, file, frame->line);
     } else if (file != NULL && frame->symbol != NULL) {
@@ -284,7 +280,7 @@ bool bp_frames_are_of_runtime(const bp_json_tree *stack) {
     bool has_any = false;
     BP_JSON_EACH (frame, bp_json_tree_rows(stack, "frames")) {
         const bp_frame_text text = read_frame(frame);
-        const char *module = text.module != NULL ? base_name(text.module) : "";
+        const char *module = text.module != NULL ? bp_file_base_name(text.module) : "";
         bool is_of_go = text.symbol != NULL && strncmp(text.symbol, "runtime.", 8) == 0;
         bool is_of_runtime = is_of_go || bp_array_has_start(libraries, module) ||
                              bp_array_has_text(programs, module);
