@@ -36,8 +36,8 @@ static bool give(expansion *all, const char *path, const char *relative, size_t 
     return all->found(all->context, &file);
 }
 
-/* What is in a directory `depth` below the one that was named, whose part of `directory` and of all
- * paths below it has `top_bytes`. */
+/* Gives the files of a directory that is `depth` levels below the named one, whose path is the
+ * first `top_bytes` of every path below it. */
 static bool walk(expansion *all, const char *directory, size_t top_bytes, int depth) {
     struct dirent **entries = NULL;
     struct stat info;

@@ -77,8 +77,8 @@ void bp_json_object_end(bp_json *json);
 void bp_json_array_begin(bp_json *json, const char *key);
 void bp_json_array_end(bp_json *json);
 void bp_json_add_text(bp_json *json, const char *key, const char *text);
-/* Whether texts are from a document from here on: their bytes that are not UTF-8 are escaped
- * already. */
+/* From here on texts are from a document, where bytes that are not UTF-8 are escaped already; or
+ * they are not. */
 void bp_json_quote(bp_json *json, bool is_quoting);
 void bp_json_add_bytes(bp_json *json, const char *key, const void *bytes, size_t byte_count);
 void bp_json_add_uint(bp_json *json, const char *key, uint64_t value);

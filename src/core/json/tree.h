@@ -88,8 +88,9 @@ void bp_json_tree_remove(bp_json_tree *object, const char *key);
 bp_json_tree *bp_json_tree_append(bp_json_tree *object, const char *key);
 /* The same before an element of an array. */
 bp_json_tree *bp_json_tree_insert(bp_json_tree *array, bp_json_tree *element);
-/* Moves the last element of an array, which has one, before the first one that it is before. */
+/* True if one element comes before the other. */
 typedef bool bp_json_tree_order(const bp_json_tree *one, const bp_json_tree *other);
+/* Moves the last element of an array, which has one, before the first one that it is before. */
 void bp_json_tree_settle(bp_json_tree *array, bp_json_tree_order *is_before);
 
 /* Appends an object as a document. Errors: those of bp_json_finish. */

@@ -25,8 +25,8 @@ struct bp_ring {
     bool is_in_file;
     bp_chunk_layout layout;
     bp_chunks *chunks;
-    /* Of what follows, and of the mapping's end. Nothing is taken inside. It is not in the file,
-     * because whoever maps a dead writer's file must not find it locked. */
+    /* Guards the fields below and the end of the mapping; no other lock is taken under it. It is
+     * not in the file, because whoever maps a dead writer's file must not find it locked. */
     bp_lock lock;
     uint64_t refused_count;
     bool is_sealed;

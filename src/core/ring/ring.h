@@ -122,7 +122,8 @@ size_t bp_ring_payload_max(const bp_ring *ring);
  * not shared. Any thread. */
 uint64_t bp_ring_room(const bp_ring *ring);
 
-/* What was appended with the number of a tally. Also when the ring is closed. Any thread. */
+/* The sums of the records that were appended with this tally. Also when the ring is closed. Any
+ * thread. */
 bp_ring_tally bp_ring_read_tally(const bp_ring *ring, uint32_t tally);
 
 /*

@@ -69,7 +69,7 @@ bool bp_calibration_owners_count(int fd) {
 /* The library and the command may be of different versions. */
 static const uint64_t answer_magic = 0x316d656a67706762; /* "bgpgjem1" */
 
-/* What the helper writes. */
+/* The helper writes this. */
 struct answer {
     uint64_t magic, slot;
     bp_calibration calibration;

@@ -60,10 +60,9 @@ static bool has_map(const bp_buffer *text, const bp_proc_map *wanted) {
     return false;
 }
 
-/* True if all other processes were looked at, and none has the map. Those that were begun last come
- * first: most often it is a child, or a brother. The first process of all may be looked at by
- * hardly anybody; whoever is no child of it cannot share memory with it but through its own parent.
- */
+/* True if all other processes were looked at, and none has the map. The newest come first: most
+ * often it is a child, or a sibling. Few may look at process 1; a process that is not its child
+ * shares memory with it only through its own parent. */
 static bool is_mapped_once(int thread_fd, uint64_t pid, const bp_proc_map *map) {
     uint64_t end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + search_max_ns;
     bp_proc_list pids = {.count = 0};

@@ -1,5 +1,5 @@
 /*
- * What a manifest says, for lines of text. It may be hostile.
+ * Parts of a manifest as text for one line of output. The manifest may be hostile.
  */
 #ifndef BP_ENTRIES_MANIFEST_LINES_H
 #define BP_ENTRIES_MANIFEST_LINES_H

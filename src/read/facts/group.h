@@ -17,7 +17,7 @@ void bp_make_group_member(bp_json_maker *maker, const bp_json_tree *process, boo
 uint64_t bp_make_group_stack(bp_json_maker *maker, const char *name, uint64_t pid, uint64_t samples,
                              double share, const char *path);
 
-/* What the lists do not say. */
+/* Counts that the lists do not hold. */
 typedef struct bp_group_counts {
     uint64_t unread_processes, other_threads;
     uint64_t samples, other_stacks; /* of all profiles */

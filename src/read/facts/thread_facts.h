@@ -44,7 +44,7 @@ extern const bp_json_tree_list bp_machine_lists[];
 bp_machine *bp_machine_new(uint64_t collector_pid);
 /* When it was read to its end. CORRUPT if there was no thread in it. */
 bugpack_status bp_machine_end(bp_machine *machine, bugpack_error *error);
-/* The screen has a mark more where there is no memory. */
+/* `is_for_screen` adds "no_rss", the mark shown where no memory is known. */
 void bp_make_machine(bp_json_maker *maker, const char *key, const bp_machine *machine,
                      const bp_json_tree *system, bool is_for_screen);
 

@@ -4,8 +4,8 @@
  * Both locks are of open file descriptions (fcntl(2), F_OFD_SETLK), so they conflict inside one
  * process too. A session holds one of the first byte by a mapping of its lock file, whose
  * descriptor is closed: the lock ends with the mapping, which a forked child does not have. So it
- * survives a host that closes descriptors, and ends with the process, whoever outlives that. Who
- * recovers a session holds one of the whole file.
+ * survives a host that closes descriptors, and ends with the process, whoever outlives that. A
+ * recovery holds one of the whole file.
  */
 #ifndef BP_RECORDER_SESSION_LOCK_H
 #define BP_RECORDER_SESSION_LOCK_H
@@ -16,8 +16,7 @@
  * EAGAIN when its session runs, EBUSY when somebody else recovers it. */
 int bp_session_lock_take(int fd);
 
-/* Also where a child that was forked meanwhile still has the descriptor, which it closes; -1 is
- * fine. */
+/* Unlocks, even if a forked child still has the descriptor, and closes. -1 is fine. */
 void bp_session_lock_drop(int fd);
 
 /* True if this system has locks that a session can hold. */

@@ -90,7 +90,7 @@ void bp_screenshot_take(const bugpack_picture *picture, const bugpack_region *re
                                   .region = *region, /* checked, or none */
                                   .captured = bp_clock_now()};
     size_t row_bytes = (size_t)screenshot->pixels.width * bytes_per_pixel;
-    /* What is outside of the picture is cut off. */
+    /* The region is clipped to the picture. */
     uint32_t width_max = picture->width - region->x, height_max = picture->height - region->y;
     if (region->width > width_max) {
         screenshot->region.width = width_max;

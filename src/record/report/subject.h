@@ -35,7 +35,7 @@ typedef struct bp_subject {
     bp_metadata_target target;
     /* It was added to another one: what is about the machine is in the report already. */
     bool is_further;
-    /* Who unwinds its stacks; NULL, as at first: we do. Set before the first report. */
+    /* Unwinds its stacks; NULL, the default: this process does. Set before the first report. */
     bp_aside_runner *run_aside;
     /* The stacks of the target are those of this page, which is borrowed for good: it has crashed.
      * Set before the report about that; NULL, as at first: it has not. */

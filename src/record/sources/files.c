@@ -31,7 +31,7 @@ static int fail_with(bugpack_writer *writer, const bugpack_error *error) {
     return -1;
 }
 
-/* A file system that is read-only, as of a CD, always is full. */
+/* A read-only file system, such as a CD's, is always full: that does not count. */
 static bool is_disk_full(int fd) {
     struct statvfs info;
     return fstatvfs(fd, &info) == 0 && info.f_blocks > 0 && info.f_bavail == 0 &&

@@ -86,8 +86,8 @@ bool bp_pid_list_add(bp_pid_list *list, pid_t pid) {
 }
 
 int bp_proc_list_children(int threads_fd, uint64_t tid, bp_pid_list *children) {
-    static const size_t text_max_bytes = (size_t)64
-                                         << 20; /* over that of as many ids as there are */
+    /* As many ids as Linux gives out take less. */
+    static const size_t text_max_bytes = (size_t)64 << 20;
     bp_buffer text;
     bugpack_error error = BUGPACK_ERROR_INIT;
     int fd = bp_proc_open_at(threads_fd, O_RDONLY, "%llu/children", (unsigned long long)tid);

@@ -119,8 +119,8 @@ bugpack_status bp_process_fail_ended(const bp_task *process, bugpack_error *erro
 bugpack_status bp_process_fail(const bp_task *process, int system_errno, const char *what,
                                bugpack_error *error);
 
-/* Reads stat and checks that it is of the process that was opened, and that this has not ended:
- * also after other reading, which is of that process then. */
+/* Reads stat and checks that it is of the process that was opened, and that this has not ended.
+ * What was read before this is then of that process, too. */
 bugpack_status bp_process_read_stat(const bp_task *process, bp_proc_stat *ret_stat,
                                     bugpack_error *error);
 
