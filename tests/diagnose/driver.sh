@@ -9,6 +9,7 @@
 #   healthy NAME [COMMAND...]             has no finding at all
 #   wanted ROW...                         not named yet: this is said, and is no failure
 #   share=N; ROW...; share=               is not judged where it gets less than N % of a processor
+#   wakes=N; ROW...; wakes=               is not judged where its threads wake less than N times a second
 #
 # The finding ID has to be the first or the second, and its text to match PATTERN, in which @holder@ is
 # what the program told as `holder=123`. A program is `begin_NAME` where there is such a function
@@ -330,15 +331,19 @@ await() {
 used_ticks() { echo $(($(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f12,13 | tr ' ' +))); }
 now_ticks() { cut -d' ' -f1 /proc/uptime | tr -d .; }
 
+# woken: how often the threads of `pid` have woken.
+woken() { awk '$1 == "voluntary_ctxt_switches:" { sum += $2 } END { print sum + 0 }' "/proc/$pid/task/"*/status; }
+
 # take_report: of `pid`; 3 is a report that is not complete (bugpack-capture(1)).
 take_report() {
-    if [ -n "${share:-}" ]; then
-        used=$(used_ticks) began=$(now_ticks)
+    if [ -n "${share:-}${wakes:-}" ]; then
+        used=$(used_ticks) wakes_before=$(woken) began=$(now_ticks)
     fi
     "$BUGPACK" capture --pid "$pid" --window "${window:-2s}" ${log:+--log "$log"} --quiet --output report.zip >/dev/null
     captured=$?
-    if [ -n "${share:-}" ]; then
-        got=$((100 * ($(used_ticks) - used) / ($(now_ticks) - began + 1)))
+    if [ -n "${share:-}${wakes:-}" ]; then
+        ticks=$(($(now_ticks) - began + 1))
+        got=$((100 * ($(used_ticks) - used) / ticks)) wakes_got=$((100 * ($(woken) - wakes_before) / ticks))
     fi
     case $captured in
     0 | 3) [ -s report.zip ] || stop_row 'capture wrote no report' ;;
@@ -399,7 +404,11 @@ END
     text=$(jq -r --arg id "$expected" '.findings[:2][] | select(.id == $id) | .text' found.json)
     if [ -z "$text" ] && [ "${got:-100}" -lt "${share:-0}" ]; then
         leave_out "the machine let it have $got % of a processor, and not $share"
+    elif [ -z "$text" ] && [ "${wakes_got:-0}" -lt "${wakes:-0}" ]; then
+        leave_out "the machine let it wake $wakes_got times a second, and not $wakes"
     elif [ -z "$text" ]; then
+        unzip -p report.zip threads.json 2>/dev/null |
+            jq -c '.threads[:20][] | [.name, .state, .syscall, .wait_channel, .since_start]'
         verdict "${mark:-wrong}" "named: ${ids:-nothing}"
     elif ! printf '%s\n' "$text" | grep -Eq -e "$pattern"; then
         echo "    does not match: $pattern"
