@@ -38,6 +38,77 @@ if [ -w /dev/full ] || not_tried 'a full disk (there is no /dev/full)'; then
     expect_err 'the report is written: '
 fi
 
+fact 'a report that is asked for has the size that is asked for'
+start "$BUGPACK" run -q -o reports --app noisy --max-size 128K --log-limit 64M -- sh -c \
+    'echo $$ >noisy; seq 400000 | awk "{ print \$1, \$1 * 7919 % 65537, \$1 * 104729 % 99991 }"; : >said; read -r _ <>silent'
+noisy=$pid
+await '[ -e said ]'
+for row in 64K:65536 1M:131072; do
+    exits 0 trigger --max-size "${row%:*}" "$noisy"
+    expect_same "the limit in the manifest with ${row%:*}" "${row#*:}" "$(value "$(cat out)" manifest.json .max_zip_bytes)"
+    bytes=$(stat -c %s "$(cat out)")
+    [ "$bytes" -le "${row#*:}" ] || wrong "$bytes bytes with ${row%:*}"
+    [ "$bytes" -gt $((${row#*:} / 3)) ] || wrong "only $bytes bytes with ${row%:*}"
+done
+exits 0 trigger --max-size 64M "$asked"
+expect_same 'the limit in the manifest' 67108864 "$(value "$(cat out)" manifest.json .max_zip_bytes)"
+expect_misuse '--max-size takes at least 64K' trigger --max-size 65535 "$asked"
+
+fact 'what is no such request gets no report, and who names nothing gets one'
+before=$(find reports -name '*.zip' | wc -l)
+python3 - runtime/bugpack/asked-*/trigger <<'END' || wrong "it is $(cat answers)"
+import os, socket, sys
+out = open("answers", "w")
+mine = os.path.join(os.environ["XDG_RUNTIME_DIR"], "mine").encode()
+os.chdir(os.path.dirname(sys.argv[1]))
+def ask(name):
+    asking = socket.socket(socket.AF_UNIX)
+    if name is not None:
+        asking.bind(name)
+    asking.connect("trigger")
+    answer = b""
+    while more := asking.recv(9000):
+        answer += more
+    print(name, answer, file=out)
+    return answer
+size = b"max_zip_bytes="
+bad = [size, b"max_bytes=65536", b"?", b"x" * 48] + [size + value for value in (
+    b"0", b"1", b"65535", b"-65536", b"+65536", b" 65536", b"0x10000", b"65536K", b"65536 ", b"6553\0006", b"9" * 34)]
+good = ask(b"\0bugpack-trigger/%d" % os.getpid()).startswith(b"-10 0 ")
+for number, request in enumerate(bad):
+    answer = ask(b"\0bugpack-trigger/%s/%d-%d" % (request, os.getpid(), number))
+    good = good and answer.startswith(b"-10 0 it does not know") and answer.endswith(b"\nlimit 0\n")
+for name in None, b"\0%d" % os.getpid(), mine:
+    answer = ask(name)
+    good = good and answer.startswith(b"0 0 /") and answer.endswith(b".zip\nlimit 0\n")
+os.unlink(mine)
+sys.exit(not good)
+END
+expect_same 'the reports' 3 "$(($(find reports -name '*.zip' | wc -l) - before))"
+
+fact 'an earlier version that does not know the size is said to be one'
+mv runtime/bugpack/noisy-*/trigger away
+start python3 -c '
+import os, socket, sys
+os.chdir(sys.argv[1])
+answering = socket.socket(socket.AF_UNIX)
+answering.bind("trigger")
+answering.listen()
+while True:
+    asking, _ = answering.accept()
+    asking.sendall(b"0 0 /whole.zip\n")
+    asking.close()
+' "$(echo runtime/bugpack/noisy-*)"
+await '[ -S runtime/bugpack/noisy-*/trigger ]'
+exits 0 trigger "$noisy"
+expect_same 'the path' /whole.zip "$(cat out)"
+exits 1 trigger --max-size 64K "$noisy"
+expect_no_out
+expect_err 'it does not know a limit of size, and has written the whole report: /whole.zip'
+kill -KILL "$noisy" "$(cat noisy)"
+await '! kill -0 "$noisy" 2>/dev/null'
+rm -rf runtime/bugpack/noisy-*
+
 fact 'those who ask while a report is waited for share it'
 before=$(find reports -name '*.zip' | wc -l)
 kill -STOP "$asked"

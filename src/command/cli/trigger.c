@@ -12,6 +12,7 @@
 #include "run/ask.h"
 
 typedef struct trigger_options {
+    uint64_t max_zip_bytes;
     uint32_t timeout_ms;
     bool as_json;
 } trigger_options;
@@ -19,6 +20,7 @@ typedef struct trigger_options {
 static const bp_cli_bounds timeouts = {"seconds", 1, UINT32_MAX / 1000u, 1000};
 
 static const bp_cli_option option_rows[] = {
+    BP_CLI_MAX_SIZE_OPTION(trigger_options, max_zip_bytes),
     BP_CLI_VALUE(trigger_options, timeout_ms, 0, "timeout", "TIME",
                  "how long to wait for the report (default 60 s)", bp_cli_read_time, &timeouts),
     BP_CLI_FLAG(trigger_options, as_json, 0, "json", "JSON, an object each line"),
@@ -29,8 +31,8 @@ static bp_cli_exit ask(const bp_run_answering *session, const trigger_options *o
     char path[BUGPACK_REPORT_PATH_BYTES];
     uint32_t missing_count = 0;
     uint64_t deadline_ns = bp_clock_monotonic_ns() + options->timeout_ms * BP_NS_PER_MS;
-    bugpack_status status =
-        bp_run_ask(session, deadline_ns, &missing_count, path, sizeof path, &error);
+    bugpack_status status = bp_run_ask(session, options->max_zip_bytes, deadline_ns, &missing_count,
+                                       path, sizeof path, &error);
     if (status != BUGPACK_OK) {
         if (options->as_json) {
             bp_cli_print_failed(stdout, "report-failed", NULL, error.message);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -166,13 +167,16 @@ static bool read_answer(int fd, uint64_t deadline_ns, char *answer, size_t answe
     }
 }
 
-bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
-                          uint32_t *ret_missing_count, char *ret_path, size_t path_bytes,
-                          bugpack_error *error) {
-    char answer[8192];
+bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t max_zip_bytes,
+                          uint64_t deadline_ns, uint32_t *ret_missing_count, char *ret_path,
+                          size_t path_bytes, bugpack_error *error) {
+    char answer[8192], request[BP_ASK_REQUEST_BYTES] = "";
     int fd = -1;
+    if (max_zip_bytes > 0) {
+        (void)snprintf(request, sizeof request, BP_ASK_MAX_SIZE "%" PRIu64, max_zip_bytes);
+    }
     bugpack_status status = bp_ask_socket_connect(
-        session->dir_fd, session->is_mapped ? session->pid : 0, deadline_ns, &fd, error);
+        session->dir_fd, session->is_mapped ? session->pid : 0, request, deadline_ns, &fd, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -183,7 +187,13 @@ bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
     }
     int number = 0, text_at = 0;
     unsigned missing_count = 0;
-    char *end = strchr(answer, '\n');
+    uint64_t limit_bytes = 0;
+    char *end = strstr(answer, BP_ASK_LIMIT);
+    if (end != NULL) {
+        limit_bytes = strtoull(end + strlen(BP_ASK_LIMIT), NULL, 10);
+    } else {
+        end = strchr(answer, '\n');
+    }
     if (end == NULL || sscanf(answer, "%d %u %n", &number, &missing_count, &text_at) != 2 ||
         text_at == 0 || number > 0) {
         return bp_fail(error, BUGPACK_ERR_IO, "it ended before it had written the report");
@@ -191,6 +201,11 @@ bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
     *end = '\0';
     if (number != BUGPACK_OK) {
         return bp_fail(error, (bugpack_status)number, "%s", answer + text_at);
+    }
+    if (max_zip_bytes > 0 && (limit_bytes == 0 || limit_bytes > max_zip_bytes)) {
+        return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
+                       "it does not know a limit of size, and has written the whole report: %s",
+                       answer + text_at);
     }
     (void)snprintf(ret_path, path_bytes, "%s", answer + text_at);
     *ret_missing_count = missing_count;

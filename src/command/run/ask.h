@@ -28,12 +28,13 @@ bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_
 void bp_run_ask_free(bp_run_answering *sessions, size_t count);
 
 /*
- * Asks for a report and waits for the answer until `deadline_ns` (monotonic). The status is that of
- * the report; `ret_text` is the path, or a message. Errors besides: NO_PROCESS, DENIED, TIMEOUT,
- * IO.
+ * Asks for a report of at most `max_zip_bytes` (0: no limit), and waits for the answer until
+ * `deadline_ns` (monotonic). The status is that of the report. Errors besides: NO_PROCESS, DENIED,
+ * TIMEOUT, IO; UNSUPPORTED from a session of an earlier version, which has written a report without
+ * that limit: the message names it.
  */
-bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t deadline_ns,
-                          uint32_t *ret_missing_count, char *ret_path, size_t path_bytes,
-                          bugpack_error *error);
+bugpack_status bp_run_ask(const bp_run_answering *session, uint64_t max_zip_bytes,
+                          uint64_t deadline_ns, uint32_t *ret_missing_count, char *ret_path,
+                          size_t path_bytes, bugpack_error *error);
 
 #endif

@@ -12,20 +12,31 @@
 
 #define BP_ASK_SOCKET_NAME "trigger"
 
+/* What is asked for, as "NAME=VALUE", and a NUL. It is a part of the abstract name that whoever
+ * asks gives to its own end, so it is there together with the connection: nobody reads, or waits
+ * for it.
+ */
+enum { BP_ASK_REQUEST_BYTES = 48 };
+#define BP_ASK_MAX_SIZE "max_zip_bytes="
+
+/* In an answer before the limit of the zip that was written, the last line. */
+#define BP_ASK_LIMIT "\nlimit "
+
 /* Makes the socket in `dir`, of mode 0600. It does not block. Errors: IO, UNSUPPORTED. */
 bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *error);
 
 /* Accepts the next connection of a process of this user or of root, and closes those of others. -1:
- * none is waiting. */
-int bp_ask_socket_accept(int fd);
+ * none is waiting. `ret_request` is "" where nothing particular is asked for, and "?" where that is
+ * longer than any request. */
+int bp_ask_socket_accept(int fd, char ret_request[BP_ASK_REQUEST_BYTES]);
 
 /* Never waits, and raises no signal. */
 void bp_ask_socket_answer(int fd, const char *text, size_t byte_count);
 
 /* Asks whoever has made the socket in the directory `dir_fd`, if that is a process of this user or
- * of root (of anybody where root asks), and `pid` where that is not 0. Errors: NO_PROCESS (nobody
- * answers there), TIMEOUT, DENIED, IO, UNSUPPORTED. */
-bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
-                                     bugpack_error *error);
+ * of root (of anybody where root asks), and `pid` where that is not 0. `request` may be "". Errors:
+ * NO_PROCESS (nobody answers there), TIMEOUT, DENIED, IO, UNSUPPORTED. */
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, const char *request,
+                                     uint64_t deadline_ns, int *ret_fd, bugpack_error *error);
 
 #endif

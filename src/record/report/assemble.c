@@ -526,16 +526,17 @@ static bugpack_status assemble(struct assembly *assembly, bugpack_report_result 
     if (status != BUGPACK_OK) {
         return status;
     }
-    const bp_bundle_target target = {.dir_fd = job->destination.dir_fd,
-                                     .dir_name = job->destination.dir_path,
-                                     .report_id = assembly->report_id,
-                                     .wall_ns = job->triggered.wall_ns,
-                                     .token = &job->token,
-                                     .rules = assembly->rules,
-                                     .key = bp_redaction_key(assembly->context->redaction),
-                                     .hook = config->before_publish,
-                                     .max_zip_bytes = config->max_zip_bytes,
-                                     .is_strict = job->type->is_strict};
+    const bp_bundle_target target = {
+        .dir_fd = job->destination.dir_fd,
+        .dir_name = job->destination.dir_path,
+        .report_id = assembly->report_id,
+        .wall_ns = job->triggered.wall_ns,
+        .token = &job->token,
+        .rules = assembly->rules,
+        .key = bp_redaction_key(assembly->context->redaction),
+        .hook = config->before_publish,
+        .max_zip_bytes = job->max_zip_bytes > 0 ? job->max_zip_bytes : config->max_zip_bytes,
+        .is_strict = job->type->is_strict};
     status = bp_bundle_new(&target, &assembly->bundle, error);
     for (size_t i = 0; status == BUGPACK_OK && i < sizeof steps / sizeof steps[0]; i++) {
         if (!steps[i].needs_subject || assembly->context->subject != NULL) {

@@ -32,7 +32,7 @@ typedef struct bp_job_type {
     bp_report_kind kind;
     bool is_manual;  /* a person or the API asked: the option when_busy applies */
     bool is_shared;  /* one report can serve several manual requests */
-    bool is_single;  /* a job gets the result of one of this type that has not ended */
+    bool is_single;  /* a job gets the result of one of this type and limit that has not ended */
     bool is_strict;  /* an entry that cannot be written fails the report */
     bool yields;     /* comes after other jobs, in a queue without bound; hurries at a close */
     bool is_limited; /* limits.per_signature applies: to its kind with its key, or name_detail */
@@ -82,6 +82,7 @@ struct bp_job {
     const char *key;           /* its key among the triggers in the manifest; NULL for none */
     const char *name_detail;   /* of the file's name; NULL for none */
     const char *output_path;   /* absolute; NULL for a standard name in `dir` */
+    uint64_t max_zip_bytes;    /* smaller than the session's limit; 0: only that holds */
     const bp_report_dir *dir;
     bugpack_report_callback *on_done;
     void *on_done_context;

@@ -346,7 +346,9 @@ static bugpack_status accept(bp_job_queue *queue, bp_job *job, uint64_t *ret_tic
         job->type->is_manual ? queue->context->config->when_busy : BUGPACK_WHEN_BUSY_QUEUE;
     bp_job *other = job->type->is_single ? queue->first : NULL;
     unsigned waiting_count = 0; /* in the line that is bounded */
-    while (other != NULL && (other->type != job->type || atomic_load(&other->token.is_cancelled))) {
+    while (other != NULL &&
+           (other->type != job->type || other->max_zip_bytes != job->max_zip_bytes ||
+            atomic_load(&other->token.is_cancelled))) {
         other = other->next;
     }
     if (other == NULL && when_busy == BUGPACK_WHEN_BUSY_REFUSE &&

@@ -59,15 +59,15 @@ bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *e
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "sessions have no sockets on this system");
 }
 
-int bp_ask_socket_accept(int fd) {
+int bp_ask_socket_accept(int fd, char ret_request[BP_ASK_REQUEST_BYTES]) {
     return -1;
 }
 
 void bp_ask_socket_answer(int fd, const char *text, size_t byte_count) {
 }
 
-bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
-                                     bugpack_error *error) {
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, const char *request,
+                                     uint64_t deadline_ns, int *ret_fd, bugpack_error *error) {
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "sessions have no sockets on this system");
 }
 

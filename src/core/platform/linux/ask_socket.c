@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,9 +13,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/id.h"
 #include "base/status.h"
 
 enum { backlog = 8 };
+
+/* Of the abstract name, behind its NUL (unix(7)): the request, '/' and what no other name has. */
+static const char request_prefix[] = "bugpack-trigger/";
 
 /* By the descriptor of its directory: a path may be longer than an address. */
 static struct sockaddr_un address_in(int dir_fd) {
@@ -52,14 +58,33 @@ bugpack_status bp_ask_socket_open(const char *dir, int *ret_fd, bugpack_error *e
     return BUGPACK_OK;
 }
 
-int bp_ask_socket_accept(int fd) {
+static void read_request(const struct sockaddr_un *peer, char ret_request[BP_ASK_REQUEST_BYTES]) {
+    const char *name = peer->sun_path + 1;
+    size_t prefix_bytes = sizeof request_prefix - 1;
+    ret_request[0] = '\0';
+    if (peer->sun_path[0] != '\0' || strncmp(name, request_prefix, prefix_bytes) != 0) {
+        return;
+    }
+    const char *request = name + prefix_bytes;
+    size_t bytes = strcspn(request, "/");
+    bool is_good = request[bytes] == '/' && bytes < BP_ASK_REQUEST_BYTES;
+    (void)snprintf(ret_request, BP_ASK_REQUEST_BYTES, "%.*s", is_good ? (int)bytes : 1,
+                   is_good ? request : "?");
+}
+
+int bp_ask_socket_accept(int fd, char ret_request[BP_ASK_REQUEST_BYTES]) {
     for (;;) {
         pid_t peer_pid;
-        int asking = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct sockaddr_un peer = {.sun_family = AF_UNSPEC};
+        socklen_t length = sizeof peer - 1; /* the last byte stays 0 */
+        int asking = accept4(fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (asking >= 0 && !is_trusted(asking, &peer_pid)) {
             (void)close(asking);
-        } else if (asking >= 0 || (errno != EINTR && errno != ECONNABORTED)) {
+        } else if (asking >= 0) {
+            read_request(&peer, ret_request);
             return asking;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return -1;
         }
     }
 }
@@ -86,12 +111,26 @@ static bool connect_until(int fd, const struct sockaddr_un *address, uint64_t de
     return result == 0;
 }
 
-bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, uint64_t deadline_ns, int *ret_fd,
-                                     bugpack_error *error) {
+/* Gives the own end its name. False with errno. */
+static bool name_request(int fd, const char *request) {
+    char id[BP_ID_BYTES];
+    struct sockaddr_un own = {.sun_family = AF_UNIX};
+    if (request[0] == '\0') {
+        return true;
+    }
+    bp_id_new(id);
+    int bytes =
+        snprintf(own.sun_path + 1, sizeof own.sun_path - 1, "%s%s/%s", request_prefix, request, id);
+    return bind(fd, (const struct sockaddr *)&own,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)bytes)) == 0;
+}
+
+bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, const char *request,
+                                     uint64_t deadline_ns, int *ret_fd, bugpack_error *error) {
     pid_t peer_pid = 0;
     const struct sockaddr_un address = address_in(dir_fd);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || !connect_until(fd, &address, deadline_ns)) {
+    if (fd < 0 || !name_request(fd, request) || !connect_until(fd, &address, deadline_ns)) {
         int connect_errno = errno;
         bp_file_close(fd);
         if (connect_errno == EAGAIN) {
