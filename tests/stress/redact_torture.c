@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "entries/redact_report.h"
+#include "entries/rewrite_report.h"
 #include "redact/redactor.h"
 #include "report/bundle.h"
 #include "support/check.h"
@@ -127,9 +127,9 @@ static bugpack_status try_again(bugpack_error *error) {
     char output[sizeof dir.path + 32], name[256];
     uint64_t count = 0;
     (void)snprintf(output, sizeof output, "%s/report.zip", dir.path);
-    const bp_redact_request request = {
+    const bp_rewrite_request request = {
         .path = plain_path, .rules = rules, .output_path = output, .hook = {.call = NULL}};
-    return bp_redact_report(&request, name, sizeof name, &count, error);
+    return bp_rewrite_report(&request, name, sizeof name, &count, error);
 }
 
 /* What was published, if anything, is a zip without the secret; it is removed. */

@@ -7,7 +7,6 @@
 #include "cli/redaction.h"
 #include "cli/review.h"
 #include "cli/rewrite.h"
-#include "entries/redact_report.h"
 #include "entries/report_file.h"
 
 typedef struct redact_options {

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "entries/redact_report.h"
+#include "entries/redact_list.h"
 
 enum { look_ms = 100, answer_bytes = 64 };
 

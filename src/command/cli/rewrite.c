@@ -25,7 +25,7 @@ static bugpack_status join(char **path, const char *name, bugpack_error *error) 
  * path. */
 static bugpack_status write_again(const bp_cli_rewriting *rewriting, const char *streamed_dir,
                                   char **ret_path, uint64_t *ret_count, bugpack_error *error) {
-    bp_redact_request request = rewriting->request;
+    bp_rewrite_request request = rewriting->request;
     char *output = NULL, name[256];
     bugpack_status status = bp_file_absolute_path(
         streamed_dir != NULL ? streamed_dir : rewriting->output_path, &output, error);
@@ -35,7 +35,7 @@ static bugpack_status write_again(const bp_cli_rewriting *rewriting, const char 
     if (status == BUGPACK_OK) {
         request.output_path = output;
         request.hook.call = bp_cli_publish_call(false);
-        status = bp_redact_report(&request, name, sizeof name, ret_count, error);
+        status = bp_rewrite_report(&request, name, sizeof name, ret_count, error);
     }
     if (status == BUGPACK_OK) {
         *strrchr(output, '/') = '\0';

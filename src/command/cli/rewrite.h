@@ -5,12 +5,12 @@
 #define BP_CLI_REWRITE_H
 
 #include "cli/command.h"
-#include "entries/redact_report.h"
+#include "entries/rewrite_report.h"
 
 /* All borrowed. */
 typedef struct bp_cli_rewriting {
-    bp_redact_request request; /* without output path and hook */
-    const char *output_path;   /* "-": standard output */
+    bp_rewrite_request request; /* without output path and hook */
+    const char *output_path;    /* "-": standard output */
     bool as_json;
     const char *event, *counted; /* of the line of JSON: its name, and the key of the count */
     const char *words;           /* after the count, on standard error */

@@ -1,4 +1,4 @@
-#include "entries/redact_report.h"
+#include "entries/redact_list.h"
 
 #include <inttypes.h>
 #include <stddef.h>

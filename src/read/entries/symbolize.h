@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "entries/redact_report.h"
+#include "entries/rewrite_report.h"
 #include "json/tree.h"
 #include "model/stacks.h"
 #include "platform/crash_page.h"

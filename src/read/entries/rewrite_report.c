@@ -1,4 +1,4 @@
-#include "entries/redact_report.h"
+#include "entries/rewrite_report.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const size_t changed_max_bytes = (size_t)256 << 20;
 
 /* A report being rewritten. */
 struct rewriting {
-    const bp_redact_request *request;
+    const bp_rewrite_request *request;
     bp_report_file *report;
     bp_json_tree *manifest; /* the report's, which becomes that of the new one */
     bp_archive *archive;
@@ -138,7 +138,7 @@ static bool name_entry(struct rewriting *rewriting, const char *name, bp_buffer 
 }
 
 static bugpack_status copy_entry(struct rewriting *rewriting, size_t index, bugpack_error *error) {
-    const bp_redact_request *request = rewriting->request;
+    const bp_rewrite_request *request = rewriting->request;
     const char *name = bp_report_file_name(rewriting->report, index);
     uint64_t byte_count = 0, changed_count = 0;
     bp_buffer safe_name, changed;
@@ -223,7 +223,7 @@ static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *e
                      (bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
                       bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true));
     bugpack_status status = is_marked ? bp_json_tree_print(rewriting->manifest, &text, error)
-                                      : bp_fail_memory(error, "redact a report");
+                                      : bp_fail_memory(error, "write a report again");
     if (status == BUGPACK_OK) {
         status = write_entry(rewriting, manifest_name, UINT_MAX, &text, &byte_count, error);
     }
@@ -265,7 +265,7 @@ static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, u
     bool is_redacted = rewriting->request->rules != NULL;
     rewriting->redactor = is_redacted ? bp_redactor_new(rewriting->request->rules) : NULL;
     if (status == BUGPACK_OK && is_redacted && rewriting->redactor == NULL) {
-        status = bp_fail_memory(error, "redact a report");
+        status = bp_fail_memory(error, "write a report again");
     }
     if (status == BUGPACK_OK && is_redacted) {
         bp_archive_set_filter(rewriting->archive, redact, rewriting->redactor);
@@ -291,7 +291,7 @@ static bugpack_status publish(struct rewriting *rewriting, int dir_fd, const cha
     const char *ending = dot == NULL || dot == name ? name + strlen(name) : dot;
     char *stem = strndup(name, (size_t)(ending - name));
     bugpack_status status =
-        stem == NULL ? bp_fail_memory(error, "redact a report")
+        stem == NULL ? bp_fail_memory(error, "write a report again")
                      : bp_staged_file_new(dir_fd, rewriting->request->output_path, &file, error);
     if (status != BUGPACK_OK) {
         goto out;
@@ -318,15 +318,15 @@ out:
     return status;
 }
 
-bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
-                                uint64_t *ret_count, bugpack_error *error) {
+bugpack_status bp_rewrite_report(const bp_rewrite_request *request, char *ret_name,
+                                 size_t name_bytes, uint64_t *ret_count, bugpack_error *error) {
     struct rewriting rewriting = {.request = request};
     const char *slash = strrchr(request->output_path, '/');
     size_t dir_bytes = (size_t)(slash - request->output_path);
     char *dir = strndup(request->output_path, dir_bytes == 0 ? 1 : dir_bytes);
     int dir_fd = -1;
     bugpack_status status = dir == NULL
-                                ? bp_fail_memory(error, "redact a report")
+                                ? bp_fail_memory(error, "write a report again")
                                 : bp_report_file_open(request->path, &rewriting.report, error);
     if (status == BUGPACK_OK) {
         rewriting.manifest = (bp_json_tree *)(uintptr_t)bp_report_file_manifest(rewriting.report);

@@ -1,9 +1,9 @@
 /*
  * A report that is there already written again, in a new file: with rules of redaction applied, or
- * with entries changed; and what it may hold about a person, for whoever is about to send it.
+ * with entries changed.
  */
-#ifndef BP_ENTRIES_REDACT_REPORT_H
-#define BP_ENTRIES_REDACT_REPORT_H
+#ifndef BP_ENTRIES_REWRITE_REPORT_H
+#define BP_ENTRIES_REWRITE_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ typedef bugpack_status bp_entry_changer(void *context, const bp_report_file *rep
                                         bugpack_error *error);
 
 /* All borrowed. */
-typedef struct bp_redact_request {
+typedef struct bp_rewrite_request {
     const char *path;         /* of the report */
     const bp_rule_set *rules; /* NULL: nothing is redacted, and `change` is called */
     bp_entry_changer *change;
@@ -32,7 +32,7 @@ typedef struct bp_redact_request {
     uint64_t max_zip_bytes;  /* model/fit.h; 0: no limit */
     const char *output_path; /* has a slash; "-2" and so on is added to a name that is taken */
     bp_publish_hook hook;
-} bp_redact_request;
+} bp_rewrite_request;
 
 /*
  * Writes the report without what the rules match, or with the changed entries. Its manifest says
@@ -42,22 +42,7 @@ typedef struct bp_redact_request {
  * CORRUPT and UNSUPPORTED as bp_report_file_take; IO; NO_MEMORY; what the hook returns. Nothing is
  * left behind on failure.
  */
-bugpack_status bp_redact_report(const bp_redact_request *request, char *ret_name, size_t name_bytes,
-                                uint64_t *ret_count, bugpack_error *error);
-
-/* A name is not looked for if it has under three characters, or others than login and host names
- * have. */
-typedef struct bp_person_names {
-    const char *users[8];
-    size_t count;
-    const char *machine; /* looked for up to its first dot; NULL: none */
-} bp_person_names;
-
-/* Appends a table: a line for each entry with its size, what such an entry may hold and what was
- * replaced; what was not searched; and the lines that mention somebody. Text of the report is
- * escaped. With `as_json` it is one document (docs/schema/redact-list.schema.json). `fd` is closed
- * in any case, `path` is for sentences. CORRUPT, UNSUPPORTED, IO, NO_MEMORY. */
-bugpack_status bp_redact_list(int fd, const char *path, const bp_person_names *names, bool as_json,
-                              bp_buffer *out, bugpack_error *error);
+bugpack_status bp_rewrite_report(const bp_rewrite_request *request, char *ret_name,
+                                 size_t name_bytes, uint64_t *ret_count, bugpack_error *error);
 
 #endif
