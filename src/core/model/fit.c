@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "model/entry.h"
 
-enum { pcap_header_bytes = 24, frame_header_bytes = 16, try_count = 6 };
+enum { pcap_header_bytes = 24, frame_header_bytes = 16, try_count = 6, round_count = 4 };
 
 /* Less of an entry says nothing. */
 static const uint64_t share_min_bytes = 1024;
@@ -18,7 +18,8 @@ static const uint64_t share_min_bytes = 1024;
 static const size_t line_max_bytes = (size_t)1 << 20;
 
 /* The growth, deflated, of a manifest line whose entry has lost something: its reason, which is
- * much the same in all lines, and a few numbers. And what all of them have. */
+ * much the same in all lines, and a few numbers. And what all of them have. Where it is more, the
+ * next round knows. */
 static const uint64_t loss_line_bytes = 64, loss_bytes = 1024;
 
 /* An entry on its way through bp_archive_change. Everything before `drop_bytes` is dropped, and
@@ -46,8 +47,7 @@ typedef struct fitting {
     bp_archive *archive;
     uint64_t max_bytes, left_bytes;
     uint64_t lost_frame_count; /* of traffic.pcap */
-    bp_fit_take *take;
-    void *context;
+    const bp_fit_manifest *manifest;
     candidate *candidates; /* by worth */
     size_t count;
 } fitting;
@@ -183,7 +183,7 @@ static void leave_out(fitting *it, const candidate *one) {
     bp_fit_loss loss = {.name = entry.name, .lost_bytes = entry.bytes};
     (void)snprintf(loss.reason, sizeof loss.reason,
                    "left out, as the report may have at most %" PRIu64 " bytes", it->max_bytes);
-    it->take(it->context, &loss);
+    it->manifest->take(it->manifest->context, &loss);
     if (one->cut == BP_ENTRY_FRAMES) {
         it->lost_frame_count = 0;
     }
@@ -255,7 +255,7 @@ static bugpack_status cut_to(fitting *it, const candidate *one, uint64_t share_b
                    " bytes, as the report may have at most %" PRIu64,
                    loss.lost_bytes, original_bytes, it->max_bytes);
     if (loss.lost_bytes > 0) {
-        it->take(it->context, &loss);
+        it->manifest->take(it->manifest->context, &loss);
     }
     return BUGPACK_OK;
 }
@@ -305,40 +305,67 @@ static uint64_t claimed_bytes(const fitting *it, size_t index) {
     return bytes;
 }
 
-bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, bp_fit_take *take, void *context,
-                      bugpack_error *error) {
-    size_t manifest = bp_archive_count(archive) - 1;
-    uint64_t manifest_bytes = bp_archive_get(archive, manifest).zip_bytes;
-    uint64_t fixed_bytes = manifest_bytes + manifest_bytes / 16 + manifest * loss_line_bytes +
-                           loss_bytes + BP_ARCHIVE_END_BYTES;
-    bp_archive_remove(archive, manifest);
-    uint64_t bytes = 0;
-    fitting it = {.archive = archive,
-                  .max_bytes = max_bytes,
-                  .left_bytes = max_bytes > fixed_bytes ? max_bytes - fixed_bytes : 0,
-                  .take = take,
-                  .context = context};
-    it.candidates = calloc(bp_archive_count(archive) + 1, sizeof it.candidates[0]);
-    if (it.candidates == NULL) {
-        return bp_fail_memory(error, "make a report fit");
-    }
-    list_candidates(&it, &bytes);
-    bool fits = bytes <= it.left_bytes;
+/* Makes all but the manifest fit into what `fixed_bytes` leave. */
+static bugpack_status lose(fitting *it, uint64_t fixed_bytes, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
-    for (size_t i = 0; !fits && status == BUGPACK_OK && i < it.count; i++) {
-        const candidate *one = &it.candidates[i];
-        size_t count = bp_archive_count(archive);
-        uint64_t zip_bytes = bp_archive_get(archive, one->index).zip_bytes;
-        uint64_t left = it.left_bytes, half = left / 2;
+    uint64_t bytes = 0;
+    it->left_bytes = it->max_bytes > fixed_bytes ? it->max_bytes - fixed_bytes : 0;
+    it->count = 0;
+    list_candidates(it, &bytes);
+    bool fits = bytes <= it->left_bytes;
+    for (size_t i = 0; !fits && status == BUGPACK_OK && i < it->count; i++) {
+        const candidate *one = &it->candidates[i];
+        size_t count = bp_archive_count(it->archive);
+        uint64_t zip_bytes = bp_archive_get(it->archive, one->index).zip_bytes;
+        uint64_t left = it->left_bytes, half = left / 2;
         if (one->cut != BP_ENTRY_WHOLE) {
-            uint64_t claimed = claimed_bytes(&it, i);
+            uint64_t claimed = claimed_bytes(it, i);
             uint64_t unclaimed = left > claimed ? left - claimed : 0;
-            status = cut_to(&it, one, unclaimed > half ? unclaimed : half, error);
+            status = cut_to(it, one, unclaimed > half ? unclaimed : half, error);
         } else if (zip_bytes > left) {
-            leave_out(&it, one);
+            leave_out(it, one);
         }
-        if (status == BUGPACK_OK && bp_archive_count(archive) == count) {
-            it.left_bytes -= bp_archive_get(archive, one->index).zip_bytes;
+        if (status == BUGPACK_OK && bp_archive_count(it->archive) == count) {
+            it->left_bytes -= bp_archive_get(it->archive, one->index).zip_bytes;
+        }
+    }
+    return status;
+}
+
+static uint64_t zip_bytes_of(const bp_archive *archive) {
+    uint64_t bytes = BP_ARCHIVE_END_BYTES;
+    for (size_t i = 0; i < bp_archive_count(archive); i++) {
+        bytes += bp_archive_get(archive, i).zip_bytes;
+    }
+    return bytes;
+}
+
+bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, const bp_fit_manifest *manifest,
+                      bugpack_error *error) {
+    fitting it = {.archive = archive, .max_bytes = max_bytes, .manifest = manifest};
+    bugpack_status status = manifest->add(manifest->context, error);
+    for (int i = 0; status == BUGPACK_OK && max_bytes > 0 && zip_bytes_of(archive) > max_bytes;
+         i++) {
+        size_t count = bp_archive_count(archive) - 1;
+        uint64_t bytes = bp_archive_get(archive, count).zip_bytes;
+        uint64_t fixed_bytes = bytes + bytes / 16 + count * loss_line_bytes + loss_bytes;
+        bool is_last = i == round_count - 1; /* then all goes */
+        if (i == round_count) {
+            status = bp_fail(error, BUGPACK_ERR_LIMIT,
+                             "the report cannot have at most %" PRIu64
+                             " bytes: what is never left out has %" PRIu64,
+                             max_bytes, zip_bytes_of(archive));
+            break;
+        }
+        if (i == 0) {
+            it.candidates = calloc(count + 1, sizeof it.candidates[0]);
+        }
+        bp_archive_remove(archive, count);
+        status = it.candidates == NULL
+                     ? bp_fail_memory(error, "make a report fit")
+                     : lose(&it, is_last ? max_bytes : fixed_bytes + BP_ARCHIVE_END_BYTES, error);
+        if (status == BUGPACK_OK) {
+            status = manifest->add(manifest->context, error);
         }
     }
     free(it.candidates);

@@ -28,17 +28,23 @@ typedef struct bp_fit_loss {
     char reason[160];
 } bp_fit_loss;
 
-typedef void bp_fit_take(void *context, const bp_fit_loss *loss);
+/* The manifest of the archive. */
+typedef struct bp_fit_manifest {
+    void (*take)(void *context, const bp_fit_loss *loss); /* of an entry, which may lose again */
+    /* Adds it to the archive, as the last entry, with the losses so far. */
+    bugpack_status (*add)(void *context, bugpack_error *error);
+    void *context;
+} bp_fit_manifest;
 
 /*
- * Makes the entries of an archive fit into a zip of `max_bytes`. The last one is the manifest as it
- * is as long as nothing is lost; it is removed, and room is left for it with the losses.
- * metadata.json stays in any case. `take` is called for each entry that lost something. An entry
- * that can be cut leaves half of the room to those of less worth.
+ * Adds the manifest, and makes the entries of an archive fit into a zip of `max_bytes`; with 0 they
+ * stay as they are. metadata.json stays in any case. An entry that can be cut leaves half of the
+ * room to those of less worth.
  *
- * Errors: those of bp_archive_change.
+ * Errors: LIMIT, where metadata.json and the manifest alone are larger; those of bp_archive_change
+ * and of `add`.
  */
-bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, bp_fit_take *take, void *context,
+bugpack_status bp_fit(bp_archive *archive, uint64_t max_bytes, const bp_fit_manifest *manifest,
                       bugpack_error *error);
 
 #endif

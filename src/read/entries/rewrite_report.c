@@ -188,7 +188,7 @@ static bool add_reason(bp_json_tree *line, const char *loss) {
     return is_set;
 }
 
-/* A bp_fit_take. */
+/* Of bp_fit_manifest. */
 static void take_loss(void *context, const bp_fit_loss *loss) {
     struct rewriting *rewriting = context;
     bp_json_tree *line = find_named(rewriting->manifest, "artefacts", "name", loss->name);
@@ -215,44 +215,38 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
     rewriting->lacks_memory = rewriting->lacks_memory || !is_set;
 }
 
-static bugpack_status add_manifest(struct rewriting *rewriting, bugpack_error *error) {
+/* What the manifest says of the whole report. */
+static bool mark(const struct rewriting *rewriting) {
+    bp_json_tree *manifest = rewriting->manifest;
+    uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
+    bool is_set =
+        rewriting->redactor == NULL || (bp_json_tree_set_bool(manifest, "redacted", true) &&
+                                        bp_json_tree_set_bool(manifest, "redacted_again", true));
+    if (max_bytes == 0) {
+        return is_set;
+    }
+    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
+        missing_count += bp_json_tree_is_true(line, "missing");
+    }
+    return is_set && !rewriting->lacks_memory &&
+           bp_json_tree_set_uint(manifest, "max_zip_bytes", max_bytes) &&
+           bp_json_tree_set_uint(manifest, "missing", missing_count) &&
+           bp_json_tree_set_bool(manifest, "complete", missing_count == 0);
+}
+
+/* Of bp_fit_manifest. */
+static bugpack_status add_manifest(void *context, bugpack_error *error) {
+    struct rewriting *rewriting = context;
     uint64_t byte_count = 0;
     bp_buffer text;
     bp_buffer_init(&text, manifest_max_bytes);
-    bool is_marked = rewriting->redactor == NULL ||
-                     (bp_json_tree_set_bool(rewriting->manifest, "redacted", true) &&
-                      bp_json_tree_set_bool(rewriting->manifest, "redacted_again", true));
-    bugpack_status status = is_marked ? bp_json_tree_print(rewriting->manifest, &text, error)
-                                      : bp_fail_memory(error, "write a report again");
+    bugpack_status status = mark(rewriting) ? bp_json_tree_print(rewriting->manifest, &text, error)
+                                            : bp_fail_memory(error, "write a report again");
     if (status == BUGPACK_OK) {
         status = write_entry(rewriting, manifest_name, UINT_MAX, &text, &byte_count, error);
     }
     bp_buffer_release(&text);
     return status;
-}
-
-/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
-static bugpack_status fit(struct rewriting *rewriting, bugpack_error *error) {
-    uint64_t max_bytes = rewriting->request->max_zip_bytes, missing_count = 0;
-    bp_json_tree *manifest = rewriting->manifest;
-    if (max_bytes == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status = add_manifest(rewriting, error);
-    if (status == BUGPACK_OK) {
-        status = bp_fit(rewriting->archive, max_bytes, take_loss, rewriting, error);
-    }
-    if (status != BUGPACK_OK) {
-        return status;
-    }
-    BP_JSON_EACH (line, bp_json_tree_rows(manifest, "artefacts")) {
-        missing_count += bp_json_tree_is_true(line, "missing");
-    }
-    bool is_set = !rewriting->lacks_memory &&
-                  bp_json_tree_set_uint(manifest, "max_zip_bytes", max_bytes) &&
-                  bp_json_tree_set_uint(manifest, "missing", missing_count) &&
-                  bp_json_tree_set_bool(manifest, "complete", missing_count == 0);
-    return is_set ? BUGPACK_OK : bp_fail_memory(error, "make a report fit");
 }
 
 static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, uint64_t *ret_bytes,
@@ -273,11 +267,9 @@ static bugpack_status rewrite(struct rewriting *rewriting, int dir_fd, int fd, u
     for (size_t i = 0; status == BUGPACK_OK && i < bp_report_file_count(rewriting->report); i++) {
         status = copy_entry(rewriting, i, error);
     }
-    if (status == BUGPACK_OK) {
-        status = fit(rewriting, error);
-    }
-    if (status == BUGPACK_OK) {
-        status = add_manifest(rewriting, error);
+    if (status == BUGPACK_OK) { /* the entries were redacted */
+        const bp_fit_manifest manifest = {take_loss, add_manifest, rewriting};
+        status = bp_fit(rewriting->archive, rewriting->request->max_zip_bytes, &manifest, error);
     }
     return status == BUGPACK_OK ? bp_archive_finish(rewriting->archive, ret_bytes, error) : status;
 }

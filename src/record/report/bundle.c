@@ -389,9 +389,14 @@ static bugpack_status print_manifest(const bp_bundle *bundle, const bp_trigger_l
     return bp_manifest_print(&manifest, out, error);
 }
 
-/* A bp_fit_take: an entry lost bytes, and its line says so. */
+struct fitting {
+    bp_bundle *bundle;
+    const bp_trigger_list *triggers;
+};
+
+/* Of bp_fit_manifest: an entry lost bytes, and its line says so. */
 static void take_loss(void *context, const bp_fit_loss *loss) {
-    bp_bundle *bundle = context;
+    bp_bundle *bundle = ((struct fitting *)context)->bundle;
     bp_manifest_line *line = bundle->lines;
     while (line < bundle->lines + bundle->count && !bp_entry_is_same(line->name, loss->name)) {
         line++;
@@ -405,7 +410,7 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
         line->original_bytes = line->bytes;
     }
     line->bytes = loss->bytes;
-    line->left_out_bytes = loss->lost_bytes;
+    line->left_out_bytes += loss->lost_bytes;
     memcpy(line->sha256, loss->sha256, sizeof line->sha256);
     line->covers_from_wall_ns = 0;
     (void)snprintf(line->reason + used, sizeof line->reason - used, "%s%s", used > 0 ? "; " : "",
@@ -421,8 +426,9 @@ static void take_loss(void *context, const bp_fit_loss *loss) {
     }
 }
 
-static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *triggers,
-                                   bugpack_error *error) {
+/* Of bp_fit_manifest. */
+static bugpack_status add_manifest(void *context, bugpack_error *error) {
+    bp_bundle *bundle = ((struct fitting *)context)->bundle;
     bp_buffer text;
     uint64_t byte_count = 0;
     /* As in the directory of the zip: by rank, and those of one rank as they were added. */
@@ -435,7 +441,8 @@ static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *tri
         }
         bundle->lines[at] = line;
     }
-    bugpack_status status = print_manifest(bundle, triggers, &text, error);
+    bugpack_status status =
+        print_manifest(bundle, ((struct fitting *)context)->triggers, &text, error);
     if (status == BUGPACK_OK) {
         status = bp_archive_begin(bundle->archive, manifest_name, UINT_MAX, error);
     }
@@ -450,27 +457,14 @@ static bugpack_status add_manifest(bp_bundle *bundle, const bp_trigger_list *tri
     return status;
 }
 
-/* Leaves out what is beyond the limit of the zip. The entries were redacted. */
-static bugpack_status fit(bp_bundle *bundle, const bp_trigger_list *triggers,
-                          bugpack_error *error) {
-    if (bundle->target.max_zip_bytes == 0) {
-        return BUGPACK_OK;
-    }
-    bugpack_status status = add_manifest(bundle, triggers, error);
-    return status == BUGPACK_OK
-               ? bp_fit(bundle->archive, bundle->target.max_zip_bytes, take_loss, bundle, error)
-               : status;
-}
-
 bugpack_status bp_bundle_publish(bp_bundle *bundle, const bp_trigger_list *triggers,
                                  const char *stem, const char *extension, char *ret_name,
                                  size_t name_bytes, uint64_t *ret_zip_bytes, bugpack_error *error) {
     const bp_cancel_token *token = bundle->target.token;
     uint64_t zip_bytes = 0;
-    bugpack_status status = fit(bundle, triggers, error);
-    if (status == BUGPACK_OK) {
-        status = add_manifest(bundle, triggers, error);
-    }
+    struct fitting fitting = {bundle, triggers};
+    const bp_fit_manifest manifest = {take_loss, add_manifest, &fitting};
+    bugpack_status status = bp_fit(bundle->archive, bundle->target.max_zip_bytes, &manifest, error);
     if (status != BUGPACK_OK) {
         return status;
     }
