@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,14 +101,16 @@ bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *na
     return status;
 }
 
-/* Makes it with its identity. The lock comes first, and gets its name once it is held: until it is
- * there, recovery sees that the process lives. */
+/* Makes it with its lock and its identity, and then gives it its name. No recovery, which may be in
+ * another pid namespace and not see that the process lives, finds it before it is locked. */
 static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
                                const bp_session_identity *identity, bugpack_error *error) {
     int base_fd = -1, lock_fd = -1;
     size_t byte_count = 0;
     void *sealed = NULL;
+    char name[BP_SESSION_NAME_BYTES];
     const char *path = dir->path;
+    bp_session_name(identity, name);
     if (!bp_session_lock_is_supported) {
         return bp_fail(error, BUGPACK_ERR_UNSUPPORTED,
                        "this system has no lock that ends with a mapping");
@@ -128,13 +131,12 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
         (void)unlinkat(base_fd, dir->name, AT_REMOVEDIR);
         goto out;
     }
-    status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME ".new", &lock_fd, error);
+    status = bp_session_dir_make_file(dir, BP_SESSION_LOCK_NAME, &lock_fd, error);
     if (status != BUGPACK_OK) {
         goto out;
     }
     dir->lock = bp_session_lock_hold(lock_fd);
-    if (dir->lock == NULL || renameat(dir->dir_fd, BP_SESSION_LOCK_NAME ".new", dir->dir_fd,
-                                      BP_SESSION_LOCK_NAME) != 0) {
+    if (dir->lock == NULL) {
         status = bp_fail_errno(error, errno, "cannot lock \"%s/%s\"", path, BP_SESSION_LOCK_NAME);
         goto out;
     }
@@ -144,6 +146,11 @@ static bugpack_status make_dir(bp_session_dir *dir, const bp_ring_base *base,
     } else if (!bp_session_dir_write_file(dir, BP_SESSION_IDENTITY_NAME, sealed, byte_count)) {
         status =
             bp_fail_errno(error, errno, "cannot write \"%s/%s\"", path, BP_SESSION_IDENTITY_NAME);
+    } else if (renameat(base_fd, dir->name, base_fd, name) != 0) { /* its name is random */
+        status = bp_fail_errno(error, errno, "cannot rename the directory \"%s\"", path);
+    } else {
+        memcpy(dir->name, name, sizeof dir->name);
+        dir->path[strlen(path) - strlen(BP_SESSION_NEW)] = '\0';
     }
 out:
     free(sealed);
@@ -160,6 +167,8 @@ bugpack_status bp_session_dir_new(const bp_ring_base *base, const bp_session_ide
     }
     dir->dir_fd = -1;
     bp_session_name(identity, dir->name);
+    size_t name_bytes = strlen(dir->name);
+    (void)snprintf(dir->name + name_bytes, sizeof dir->name - name_bytes, BP_SESSION_NEW);
     if (asprintf(&dir->path, "%s/%s", base->path, dir->name) < 0) {
         free(dir);
         return bp_fail_memory(error, "make a session's directory");

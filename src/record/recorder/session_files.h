@@ -96,6 +96,8 @@ bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity);
  * when something is left.
  */
 #define BP_SESSION_DONE ".done"
+/* Ends the name of one that is being made: no scan visits it before it has its lock. */
+#define BP_SESSION_NEW ".new"
 bool bp_session_files_remove(int base_fd, int dir_fd, const char *name);
 
 /*

@@ -273,19 +273,25 @@ static void drop_some(scanning *it) {
     free(it->kept);
 }
 
-/* Of a removal that did not finish. */
-static bool is_rest(const char *name) {
+static bool cut_end(char *name, const char *end) {
+    size_t bytes = strlen(name), end_bytes = strlen(end);
+    bool has_end = bytes > end_bytes && strcmp(name + bytes - end_bytes, end) == 0;
+    name[bytes - (has_end ? end_bytes : 0)] = '\0';
+    return has_end;
+}
+
+/* Of a removal that did not finish, or of a session whose process was killed while it made it: that
+ * takes no hour. Without its directory an opening fails, which loses no record. */
+static bool is_rest(const scanning *it, const char *name) {
     bp_session_identity identity;
+    struct stat info;
     char whole[BP_SESSION_NAME_BYTES];
-    size_t end_bytes = strlen(BP_SESSION_DONE);
-    size_t bytes = strlen(name);
-    if (bytes <= end_bytes || bytes - end_bytes >= sizeof whole ||
-        strcmp(name + bytes - end_bytes, BP_SESSION_DONE) != 0) {
-        return false;
-    }
-    memcpy(whole, name, bytes - end_bytes);
-    whole[bytes - end_bytes] = '\0';
-    return bp_session_name_read(whole, &identity);
+    (void)snprintf(whole, sizeof whole, "%s", name);
+    bool is_done = cut_end(whole, BP_SESSION_DONE);
+    bool is_new = cut_end(whole, BP_SESSION_NEW);
+    bool is_old = is_new && fstatat(it->base_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  info.st_mtime < (time_t)(bp_clock_wall_ns() / BP_NS_PER_SEC) - 3600;
+    return (is_done || is_old) && bp_session_name_read(whole, &identity);
 }
 
 static int compare_names(const void *one, const void *other) {
@@ -301,7 +307,7 @@ static bugpack_status list(scanning *it, char **names, size_t *ret_count, bugpac
     struct dirent *entry = NULL;
     while (listing != NULL && status == BUGPACK_OK &&
            (errno = 0, entry = readdir(listing)) != NULL) {
-        if (is_rest(entry->d_name)) {
+        if (is_rest(it, entry->d_name)) {
             struct stat info;
             int dir_fd =
                 openat(it->base_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
