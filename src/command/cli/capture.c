@@ -10,7 +10,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <bugpack/provide.h>
 #include <bugpack/report.h>
 #include <bugpack/session.h>
 

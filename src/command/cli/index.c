@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/file.h"
-#include "base/utf8.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "entries/report_file.h"

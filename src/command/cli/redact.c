@@ -1,6 +1,5 @@
 #include <stdio.h>
 
-#include "base/status.h"
 #include "cli/destination.h"
 #include "cli/option.h"
 #include "cli/output.h"

@@ -5,7 +5,6 @@
 #define BP_CLI_SHOW_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "cli/command.h"
 #include "cli/option.h"

@@ -6,7 +6,6 @@
 #define BP_RUN_TERMINAL_H
 
 #include <stdbool.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 
 #include <bugpack/error.h>

@@ -5,7 +5,6 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "send/message.h"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "entries/report_file.h"
-#include "json/tree_reader.h"
 #include "platform/staged_file.h"
 
 enum { piece_bytes = 64 * 1024, stem_max_bytes = 200 };

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "base/utf8.h"
 
 static const size_t read_step_bytes = 64 * 1024;
 

@@ -5,7 +5,6 @@
 #ifndef BP_PROFILE_PROFILE_RING_H
 #define BP_PROFILE_PROFILE_RING_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -1,7 +1,6 @@
 #include "diagnose/evidence.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

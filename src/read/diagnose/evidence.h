@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include <bugpack/error.h>
-#include <bugpack/export.h>
 
 #include "base/clock.h"
 #include "diagnose/findings.h"

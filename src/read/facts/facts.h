@@ -8,7 +8,6 @@
 #define BP_FACTS_FACTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <bugpack/error.h>

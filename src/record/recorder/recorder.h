@@ -5,7 +5,6 @@
 #define BP_RECORDER_RECORDER_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

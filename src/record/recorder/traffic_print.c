@@ -8,7 +8,6 @@
 #include "model/fields.h"
 #include "recorder/pcap.h"
 #include "recorder/traffic.h"
-#include "ring/ring.h"
 
 static const size_t line_max_bytes = 64 * 1024;
 

@@ -10,7 +10,6 @@
 #include <bugpack/bugpack.h>
 
 #include "base/entry_guard.h"
-#include "platform/thread.h"
 #include "process/ticker.h"
 #include "report/queue.h"
 #include "trigger/trigger.h"

@@ -5,10 +5,8 @@
 #define BP_TRIGGER_TRIGGER_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
-#include <bugpack/disconnect.h>
 #include <bugpack/gap.h>
 #include <bugpack/watchdog.h>
 

@@ -1,7 +1,6 @@
 #include "platform/linux/system_text.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "platform/linux/proc_text.h"
 
