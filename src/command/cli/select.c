@@ -130,7 +130,7 @@ static bool search(const bp_cli_select *select, cli_targets *targets, bp_cli_exi
                                     .pid_count = select->pids.count,
                                     .with_children = select->with_children,
                                     .own_pid = getpid()};
-    bugpack_status status = bp_process_list_read(-1, at == BP_CLI_BY_UNIT || at == BP_CLI_BY_CGROUP,
+    bugpack_status status = bp_process_list_read(at == BP_CLI_BY_UNIT || at == BP_CLI_BY_CGROUP,
                                                  &targets->list, &error);
     if (status == BUGPACK_OK) {
         status = bp_process_choose(&targets->list, &query, &targets->choice, &error);

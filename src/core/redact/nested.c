@@ -68,7 +68,8 @@ static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t
     return false;
 }
 
-bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,
+/* Adds the hit of a value below the innermost of `names` that has one. NO_MEMORY. */
+static bugpack_status try_value(bp_scan *scan, const bp_names *names, const unsigned char *text,
                              size_t from, size_t to, bool is_bare) {
     struct pair pair;
     bp_hit hit;
@@ -85,7 +86,7 @@ bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigne
 }
 
 bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bool is_bare) {
-    return bp_nested_try(scan, &view->names, view->text, from, to, is_bare) == BUGPACK_OK;
+    return try_value(scan, &view->names, view->text, from, to, is_bare) == BUGPACK_OK;
 }
 
 /* JSON in a text. */
@@ -169,7 +170,7 @@ static bugpack_status read_string(struct walk *walk) {
         return BUGPACK_OK;
     }
     walk->key_from = walk->key_to;
-    return bp_nested_try(walk->scan, &walk->names, walk->text, from, to, false);
+    return try_value(walk->scan, &walk->names, walk->text, from, to, false);
 }
 
 static bugpack_status read_bare(struct walk *walk) {
@@ -181,7 +182,7 @@ static bugpack_status read_bare(struct walk *walk) {
         return BUGPACK_OK;
     }
     walk->key_from = walk->key_to;
-    return bp_nested_try(walk->scan, &walk->names, walk->text, from, walk->at, true);
+    return try_value(walk->scan, &walk->names, walk->text, from, walk->at, true);
 }
 
 static void open_bracket(struct walk *walk) {

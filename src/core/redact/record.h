@@ -95,10 +95,6 @@ bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *
 /* A bp_view_value of JSON; `scan` gets its hit. */
 bool bp_nested_value(void *scan, const bp_view *view, size_t from, size_t to, bool is_bare);
 
-/* Adds the hit of a value below the innermost of `names` that has one. NO_MEMORY. */
-bugpack_status bp_nested_try(bp_scan *scan, const bp_names *names, const unsigned char *text,
-                             size_t from, size_t to, bool is_bare);
-
 /* Adds the hits in JSON that is in a text, in one line of it or in one string of JSON, with any
  * number of backslashes. NO_MEMORY. */
 bugpack_status bp_nested_search(bp_scan *scan, const bp_view *view);

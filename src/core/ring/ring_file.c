@@ -10,7 +10,12 @@
 #include "base/status.h"
 #include "ring/chunk_reader.h"
 
-int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
+/*
+ * Reads at most a chunk. Bytes past the end of the file are zeros, and so are all from the first
+ * one that the device cannot read at the second try (EIO): that is damage, and sets
+ * `*is_unreadable`. Returns 0, or the errno of another failure, which may pass.
+ */
+static int read_bytes(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
                       bool *is_unreadable) {
     size_t done = 0;
     bool is_second_try = false;
@@ -32,10 +37,11 @@ int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_c
     return 0;
 }
 
-bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error) {
+/* CORRUPT when the file is not a ring of this version; IO when it cannot be read. */
+static bugpack_status read_header(int fd, bp_frame_page *ret_page, bugpack_error *error) {
     bp_frame_page page;
     bool is_unreadable = false;
-    int failed = bp_ring_file_read(fd, 0, (unsigned char *)&page, sizeof page, &is_unreadable);
+    int failed = read_bytes(fd, 0, (unsigned char *)&page, sizeof page, &is_unreadable);
     if (failed != 0) {
         return bp_fail_errno(error, failed, "the file cannot be read");
     }
@@ -59,7 +65,7 @@ bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack
 bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_kind kind,
                                         uint32_t number, bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    bugpack_status status = read_header(fd, &page, error);
     if (status == BUGPACK_OK && page.owner_check != 0 &&
         (page.kind != (uint32_t)kind || page.number != number ||
          page.owner_check != bp_frame_owner_check(&page, session_id))) {
@@ -76,7 +82,7 @@ typedef struct chunk_file {
 
 static int read_chunk_file(void *context, uint64_t offset, void *bytes, size_t byte_count) {
     chunk_file *file = context;
-    return bp_ring_file_read(file->fd, BP_FRAME_DATA_START + offset, bytes, byte_count,
+    return read_bytes(file->fd, BP_FRAME_DATA_START + offset, bytes, byte_count,
                              &file->is_unreadable);
 }
 
@@ -91,7 +97,7 @@ static bp_chunk_source source_of(chunk_file *file, const bp_frame_page *page) {
 uint64_t bp_ring_file_used_bytes(int fd) {
     bp_frame_page page;
     struct stat info;
-    if (bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK) {
+    if (read_header(fd, &page, NULL) == BUGPACK_OK) {
         chunk_file file = {.fd = fd};
         const bp_chunk_source source = source_of(&file, &page);
         return bp_chunk_total_used_bytes(&source);
@@ -101,7 +107,7 @@ uint64_t bp_ring_file_used_bytes(int fd) {
 
 bool bp_ring_read_alive(int fd, bp_instant *ret_alive) {
     bp_frame_page page;
-    if (bp_ring_file_read_header(fd, &page, NULL) != BUGPACK_OK || page.alive_ns == 0) {
+    if (read_header(fd, &page, NULL) != BUGPACK_OK || page.alive_ns == 0) {
         return false;
     }
     *ret_alive = (bp_instant){.monotonic_ns = page.alive_ns,
@@ -111,7 +117,7 @@ bool bp_ring_read_alive(int fd, bp_instant *ret_alive) {
 
 void bp_ring_read_about(int fd, void *about, size_t about_bytes) {
     bp_frame_page page;
-    if (bp_ring_file_read_header(fd, &page, NULL) == BUGPACK_OK) {
+    if (read_header(fd, &page, NULL) == BUGPACK_OK) {
         memcpy(about, page.about, about_bytes);
     } else {
         memset(about, 0, about_bytes);
@@ -157,7 +163,7 @@ static int copy_chunk(const bp_chunk_source *source, int to_fd, uint64_t chunk, 
 bugpack_status bp_ring_file_copy(int fd, int to_fd, const bp_cancel_token *token,
                                  bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    bugpack_status status = read_header(fd, &page, error);
     if (status != BUGPACK_OK) {
         return status;
     }
@@ -193,7 +199,7 @@ out:
 bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_view *ret_view,
                                bugpack_error *error) {
     bp_frame_page page;
-    bugpack_status status = bp_ring_file_read_header(fd, &page, error);
+    bugpack_status status = read_header(fd, &page, error);
     if (status != BUGPACK_OK) {
         return status;
     }

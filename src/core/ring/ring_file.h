@@ -8,18 +8,6 @@
 #include "ring/frame.h"
 #include "ring/ring.h"
 
-/*
- * Reads bytes, at most a chunk. Those past the end of the file are zeros, and so are all from the
- * first one that the device cannot read at the second try (EIO): that is damage, and sets
- * `*is_unreadable`. Returns 0, or the errno of another failure, which may pass.
- */
-int bp_ring_file_read(int fd, uint64_t from, unsigned char *bytes, size_t byte_count,
-                      bool *is_unreadable);
-
-/* Reads the header page. CORRUPT when the file is not a ring of this version; IO when it cannot be
- * read. */
-bugpack_status bp_ring_file_read_header(int fd, bp_frame_page *ret_page, bugpack_error *error);
-
 /* CORRUPT when the file is no ring, or was published as another one; IO when it cannot be read. */
 bugpack_status bp_ring_file_check_owner(int fd, const char *session_id, bp_ring_kind kind,
                                         uint32_t number, bugpack_error *error);

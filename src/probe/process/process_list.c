@@ -14,10 +14,10 @@
 
 enum { title_bytes = 200 };
 
-/* The target of a link below /proc; NULL where it is refused. */
-static char *read_link(int proc_fd, uint32_t pid, const char *name) {
+/* NULL where it is refused. */
+static char *read_executable(int proc_fd, uint32_t pid) {
     char path[48], target[4096];
-    (void)snprintf(path, sizeof path, "%u/%s", (unsigned)pid, name);
+    (void)snprintf(path, sizeof path, "%u/exe", (unsigned)pid);
     ssize_t length = readlinkat(proc_fd, path, target, sizeof target);
     return length > 0 && (size_t)length < sizeof target ? strndup(target, (size_t)length) : NULL;
 }
@@ -55,17 +55,16 @@ static bool read_one(int proc_fd, uint32_t pid, bool with_cgroup, bp_listed_proc
                                    .start = stat.start_ticks,
                                    .is_zombie = bp_proc_has_process_ended(&stat)};
     (void)snprintf(process->name, sizeof process->name, "%s", stat.name);
-    process->executable = read_link(proc_fd, pid, "exe");
+    process->executable = read_executable(proc_fd, pid);
     process->title = read_title(proc_fd, pid);
     process->cgroup = with_cgroup ? read_cgroup(proc_fd, pid) : NULL;
     return true;
 }
 
-bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_list *ret_list,
+bugpack_status bp_process_list_read(bool with_cgroups, bp_process_list *ret_list,
                                     bugpack_error *error) {
     bp_proc_list pids = {.count = 0};
-    int proc_fd = dir_fd >= 0 ? openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                              : open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int failure = proc_fd < 0 ? errno : bp_proc_list_read(proc_fd, NULL, &pids);
     bp_process_list list = {.items =
                                 failure == 0 ? calloc(pids.count + 1, sizeof *list.items) : NULL};

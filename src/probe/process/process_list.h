@@ -27,11 +27,8 @@ typedef struct bp_process_list {
     size_t count;
 } bp_process_list;
 
-/*
- * Lists all processes that are there and not hidden from us. `dir_fd` is of a directory such as
- * /proc; -1 is that one. UNSUPPORTED, IO, NO_MEMORY.
- */
-bugpack_status bp_process_list_read(int dir_fd, bool with_cgroups, bp_process_list *ret_list,
+/* Lists all processes that are there and not hidden from us. UNSUPPORTED, IO, NO_MEMORY. */
+bugpack_status bp_process_list_read(bool with_cgroups, bp_process_list *ret_list,
                                     bugpack_error *error);
 void bp_process_list_release(bp_process_list *list);
 

@@ -42,7 +42,6 @@ struct bp_traffic {
     /* How much may still be pinned: bytes of messages in the upper half, bytes of `pins` in the
      * lower. 0 once the opening is over. */
     _Alignas(CACHE_LINE) _Atomic uint64_t pin_left;
-    _Alignas(CACHE_LINE) _Atomic uint64_t cut_count;
 };
 
 void bp_traffic_identity_init(bp_traffic_identity *identity, const char *name, uint32_t number,
@@ -252,9 +251,6 @@ static void record(bp_traffic *traffic, const bp_traffic_header *header, const c
     if (stamp_ns == 0) {
         return; /* closed */
     }
-    if (kept < header->original_bytes) {
-        atomic_fetch_add_explicit(&traffic->cut_count, 1, memory_order_relaxed);
-    }
     if (claim_pin(traffic, header->name_bytes, kept, &parts[3].iov_len)) {
         bp_traffic_header pinned = *header;
         pinned.cuts |= parts[3].iov_len < kept ? 1u << BP_TRAFFIC_CUT_PIN : 0;
@@ -327,15 +323,12 @@ void bp_traffic_append(bp_traffic *traffic, bugpack_direction direction, uint32_
 }
 
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals) {
-    bp_traffic_totals totals;
     for (unsigned i = 0; i < 2; i++) {
         const bp_ring_tally tally = bp_ring_read_tally(traffic->ring, 1 + i);
-        totals.message_count[i] = tally.record_count;
-        totals.byte_count[i] = tally.amount;
-        totals.last_ns[i] = tally.last_ns;
+        ret_totals->message_count[i] = tally.record_count;
+        ret_totals->byte_count[i] = tally.amount;
+        ret_totals->last_ns[i] = tally.last_ns;
     }
-    totals.cut_count = atomic_load_explicit(&traffic->cut_count, memory_order_relaxed);
-    *ret_totals = totals;
 }
 
 static bugpack_status copy_part(bp_ring *ring, uint64_t until_ns, bp_temp_file *records,

@@ -97,7 +97,6 @@ size_t bp_traffic_plain_max(const bp_traffic *traffic);
 typedef struct bp_traffic_totals {
     uint64_t message_count[2], byte_count[2]; /* by bugpack_direction */
     uint64_t last_ns[2];                      /* monotonic, of the newest; 0: never */
-    uint64_t cut_count;                       /* messages shortened by limit, snap or filter */
 } bp_traffic_totals;
 void bp_traffic_count(const bp_traffic *traffic, bp_traffic_totals *ret_totals);
 

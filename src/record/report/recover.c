@@ -130,11 +130,11 @@ static bugpack_status print_crash(const bp_crash_page *page, const bp_stacks *st
     return bp_crash_print(page, &backtrace, &writer->content, error);
 }
 
-bugpack_status bp_recover_print_crash(const bp_crash_page *page, bool is_host,
-                                      bugpack_writer *writer, bugpack_error *error) {
+bugpack_status bp_recover_print_crash(const bp_crash_page *page, bugpack_writer *writer,
+                                      bugpack_error *error) {
     bugpack_error reason;
     bp_stacks stacks;
-    (void)read_stacks(page, is_host, &stacks, &reason);
+    (void)read_stacks(page, false, &stacks, &reason);
     bugpack_status status = print_crash(page, &stacks, &reason, writer, error);
     bp_stacks_release(&stacks);
     return status;

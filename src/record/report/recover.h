@@ -44,9 +44,8 @@ bugpack_status bp_recover(const bugpack_recover_options *request, const bp_recov
                           bugpack_error *error);
 
 /* Writes crash.json about a validated page, with the backtrace where one can be had; it is
- * truncated where memory or time for that was missing. `is_host`: nothing is loaded into this
- * process for it. NO_MEMORY, LIMIT of the writer. */
-bugpack_status bp_recover_print_crash(const bp_crash_page *page, bool is_host,
-                                      bugpack_writer *writer, bugpack_error *error);
+ * truncated where memory or time for that was missing. NO_MEMORY, LIMIT of the writer. */
+bugpack_status bp_recover_print_crash(const bp_crash_page *page, bugpack_writer *writer,
+                                      bugpack_error *error);
 
 #endif
