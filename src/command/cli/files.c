@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "cli/expand.h"
@@ -226,7 +227,7 @@ static bool add_attachment(void *context, const bp_cli_found *file) {
     if (is_one) {
         name = all->name != NULL ? strdup(all->name) : entry_name_new("", path, "");
     } else if (relative == NULL) {
-        name = all->name != NULL ? joined_name_new(all->name, bp_cli_base_name(path))
+        name = all->name != NULL ? joined_name_new(all->name, bp_file_base_name(path))
                                  : entry_name_new("", path, "");
     } else {
         char *directory = all->name != NULL ? strdup(all->name) : own_name_new(all->source);
@@ -260,11 +261,6 @@ bool bp_cli_read_attachment(const bp_cli_option *option, const char *text, void 
     bool is_good = bp_cli_expand(all.source, true, add_attachment, &all);
     free(all.name);
     return is_good;
-}
-
-const char *bp_cli_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
 /* How the inputs of a group are read: as files, unless they are no files. */

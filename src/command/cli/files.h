@@ -97,9 +97,6 @@ extern const bp_cli_bounds bp_cli_input_timeouts;
                      "500ms (default 10s)",                                                        \
                      bp_cli_read_time, &bp_cli_input_timeouts)
 
-/* The last component of a path. */
-const char *bp_cli_base_name(const char *path);
-
 /* Checks the commands, and the session file, to report a mistake in them at once. False after a
  * failure that was reported, with the program's exit status. */
 bool bp_cli_files_check(const bp_cli_files *files, bp_cli_exit *ret_exit);

@@ -13,6 +13,7 @@
 #include <bugpack/provide.h>
 #include <bugpack/report.h>
 
+#include "base/file.h"
 #include "base/utf8.h"
 #include "cli/event.h"
 #include "cli/hand_over.h"
@@ -276,7 +277,7 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session, const bp_cli
                                     .command_ended = PTHREAD_COND_INITIALIZER};
     (void)snprintf(session->app_name, sizeof session->app_name, "%s",
                    given->app_name != NULL ? given->app_name
-                                           : bp_cli_base_name(given->arguments[0]));
+                                           : bp_file_base_name(given->arguments[0]));
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_status status = open_about(session, child->pid, &error);
     if (status != BUGPACK_OK) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "cli/event.h"
 #include "cli/files.h"
@@ -153,7 +154,7 @@ static bool show_progress(void *context, uint64_t sent_bytes, uint64_t total_byt
     char total[BP_FILL_BYTES], name[64];
     uint64_t now = bp_clock_monotonic_ns();
     if (it->has_bar && total_bytes > 0 && now - it->drawn_ns >= pause_ns) {
-        bp_cli_escape(bp_cli_base_name(it->path), name, sizeof name);
+        bp_cli_escape(bp_file_base_name(it->path), name, sizeof name);
         (void)fprintf(stderr, "\r\033[K%s: %3u %% of %s", name,
                       (unsigned)((double)sent_bytes * 100 / (double)total_bytes),
                       bp_fill_bytes((double)total_bytes, total));

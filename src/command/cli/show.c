@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "cli/files.h"
 #include "cli/option.h"
@@ -533,7 +534,7 @@ static void put_findings(const bp_findings *findings) {
 static void put_attached(const bp_facts *facts, const char *path) {
     const char *separator = ": ";
     (void)fputs("\nAttached: ", stdout);
-    put_code(strcmp(path, "-") == 0 ? "the report" : bp_cli_base_name(path));
+    put_code(strcmp(path, "-") == 0 ? "the report" : bp_file_base_name(path));
     BP_JSON_EACH (line, bp_json_tree_rows(facts->manifest, "artefacts")) {
         const char *status = bp_json_tree_text_or(line, "status", "");
         if (strcmp(status, "ok") == 0 || strcmp(status, "truncated") == 0) {

@@ -56,38 +56,6 @@ static const char *first_wrong(const check *checks, size_t count) {
     return count > 0 ? checks->why : NULL;
 }
 
-/* Checks the name of an entry: the end of a sentence that says what is wrong, or NULL. */
-static const char *refuse_name(const char *name, size_t byte_count, bool is_marked) {
-    if (byte_count == 0 || byte_count > BP_DIRECTORY_NAME_MAX) {
-        return "its name must have 1 to 255 bytes";
-    }
-    if (!bp_utf8_is_valid(name, byte_count)) {
-        return "its name is not valid UTF-8";
-    }
-    for (size_t i = 0; i < byte_count; i++) {
-        unsigned char byte = (unsigned char)name[i];
-        if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
-            return "its name holds a control character, a backslash or a colon";
-        }
-        if (byte >= 0x80 && !is_marked) {
-            return "its name is not marked as UTF-8";
-        }
-    }
-    if (name[byte_count - 1] == '/') {
-        return "it is a directory";
-    }
-    for (size_t begin = 0, i = 0; i <= byte_count; i++) {
-        if (i == byte_count || name[i] == '/') {
-            size_t length = i - begin;
-            if (length == 0 || (length <= 2 && memcmp(name + begin, "..", length) == 0)) {
-                return "its name has a component that is empty, \".\" or \"..\"";
-            }
-            begin = i + 1;
-        }
-    }
-    return NULL;
-}
-
 static const char *refuse_extra(const unsigned char *extra, size_t extra_bytes) {
     while (extra_bytes > 0) {
         size_t field_bytes = extra_bytes >= 4 ? u16(extra + 2) : SIZE_MAX;
@@ -107,6 +75,13 @@ static const char *refuse_extra(const unsigned char *extra, size_t extra_bytes) 
     return NULL;
 }
 
+static bool is_ascii(const char *text, size_t byte_count) {
+    while (byte_count > 0 && (unsigned char)text[byte_count - 1] < 0x80) {
+        byte_count--;
+    }
+    return byte_count == 0;
+}
+
 static const char *refuse_fields(const unsigned char *header, const bp_directory_entry *entry) {
     uint32_t attributes = u32(header + 38);
     bool has_mode = header[5] == system_unix || header[5] == system_darwin;
@@ -114,6 +89,9 @@ static const char *refuse_fields(const unsigned char *header, const bp_directory
     bool is_stored = entry->method == BP_ZIP_STORED;
     uint16_t flags = u16(header + 8);
     const check checks[] = {
+        {entry->name_bytes > BP_DIRECTORY_NAME_MAX, "its name is longer than 255 bytes"},
+        {(flags & flag_utf8) == 0 && !is_ascii(entry->name, entry->name_bytes),
+         "its name is not marked as UTF-8"},
         {u16(header + 32) != 0 || u16(header + 34) != 0, "it has a comment, or is in another file"},
         {header[6] > version_max, later_version},
         {(flags & flag_encrypted) != 0, "it is encrypted"},
@@ -151,7 +129,9 @@ static const char *parse_central(const unsigned char *bytes, size_t available,
                                       .bytes = u32(bytes + 24),
                                       .header_offset = u32(bytes + 42)};
     *ret_length = length;
-    const char *wrong = refuse_name(ret_entry->name, name_bytes, (u16(bytes + 8) & flag_utf8) != 0);
+    bool is_directory = name_bytes > 0 && ret_entry->name[name_bytes - 1] == '/';
+    const char *wrong =
+        is_directory ? "it is a directory" : bp_utf8_refuse_name(ret_entry->name, name_bytes);
     if (wrong == NULL) {
         wrong = refuse_extra(bytes + BP_ZIP_CENTRAL_BYTES + name_bytes, extra_bytes);
     }

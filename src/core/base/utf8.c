@@ -163,3 +163,26 @@ void bp_utf8_copy_ends(char *out, size_t out_bytes, const char *text, size_t tex
     memcpy(out + head + mark, text + text_bytes - tail, tail);
     out[head + mark + tail] = '\0';
 }
+
+const char *bp_utf8_refuse_name(const char *name, size_t byte_count) {
+    if (byte_count == 0) {
+        return "the name is empty";
+    }
+    if (!bp_utf8_is_valid(name, byte_count)) {
+        return "the name is not valid UTF-8";
+    }
+    for (size_t begin = 0, i = 0; i <= byte_count; i++) {
+        unsigned char byte = i < byte_count ? (unsigned char)name[i] : '/';
+        if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
+            return "the name holds a control character, a backslash or a colon";
+        }
+        if (byte == '/') {
+            size_t length = i - begin;
+            if (length == 0 || (length <= 2 && memcmp(name + begin, "..", length) == 0)) {
+                return "the name has a component that is empty, \".\" or \"..\"";
+            }
+            begin = i + 1;
+        }
+    }
+    return NULL;
+}

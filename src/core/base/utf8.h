@@ -24,6 +24,9 @@ size_t bp_utf8_sequence_length(const unsigned char *bytes, size_t available);
 
 bool bp_utf8_is_valid(const void *bytes, size_t byte_count);
 
+/* Why this cannot be the name of an entry, as the end of a sentence; NULL when it can. */
+const char *bp_utf8_refuse_name(const char *name, size_t byte_count);
+
 /* Appends the escaped form: at most three bytes for each one that comes in. */
 bugpack_status bp_utf8_encode(bp_buffer *out, const void *bytes, size_t byte_count);
 

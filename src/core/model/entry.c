@@ -153,28 +153,9 @@ static bool is_below_an_entry(const char *name) {
 
 const char *bp_entry_refuse(const char *name) {
     size_t length = strlen(name);
-    if (length == 0 || length > name_max_bytes) {
-        return "it must have 1 to 200 bytes";
-    }
-    if (!bp_utf8_is_valid(name, length)) {
-        return "it is not valid UTF-8";
-    }
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)name[i];
-        if (byte < 0x20 || byte == 0x7F || byte == '\\' || byte == ':') {
-            return "it holds a control character, a backslash or a colon";
-        }
-    }
-    for (const char *component = name;; component++) {
-        size_t component_length = strcspn(component, "/");
-        if (component_length == 0 ||
-            (component_length <= 2 && strncmp(component, "..", component_length) == 0)) {
-            return "it has a component that is empty, \".\" or \"..\"";
-        }
-        component += component_length;
-        if (*component == '\0') {
-            break;
-        }
+    const char *wrong = bp_utf8_refuse_name(name, length);
+    if (wrong != NULL || length > name_max_bytes) {
+        return wrong != NULL ? wrong : "the name is longer than 200 bytes";
     }
     unsigned row = find_row(name);
     if (bp_entry_is_same(name, bp_entries[BP_ENTRY_MANIFEST].name) ||
