@@ -190,7 +190,7 @@ expect_same 'no name' 'null null' "$(value "$zip" system.json .hostname) $(value
 
 fact 'the command line is checked'
 expect_misuse '--hostname and --no-hostname exclude each other' capture --host --hostname --no-hostname
-expect_misuse '--host and --pid exclude each other' capture --host --pid 1
+expect_misuse '--core, --coredump and --host exclude each other' capture --host --pid 1
 expect_misuse '--window takes seconds' capture --host --window 11min
 expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup, --core or --host' capture
 

@@ -172,7 +172,7 @@ fact 'the command line is checked'
 expect_misuse 'a report is missing' logs
 expect_misuse "--level takes trace, debug, info, warn, error or fatal, not 'loud'" logs --level loud ring.zip
 expect_misuse "--grep '('" logs --grep '(' ring.zip
-expect_misuse '--since takes seconds' logs --since yesterday ring.zip
+expect_misuse '--since takes a time of day such as 2026-11-21T00:36:51Z, or seconds' logs --since yesterday ring.zip
 expect_misuse "--zone takes a zone such as Z or +01:00, not 'CET'" logs --zone CET ring.zip
 
 fact 'a reader that goes away ends it'

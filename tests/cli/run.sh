@@ -116,6 +116,7 @@ expect_misuse "not 'F13'" run --hotkey F13 -- true
 expect_misuse "the pattern 'a(' is not acceptable" run --gap-pattern 'a(' -- true
 expect_misuse "not 'crash'" run --on-failure crash -- true
 expect_misuse 'not '"'0'" run --auto-snapshot-cap 0 -- true
+expect_misuse '--auto-snapshot-cap needs --auto-snapshot-interval' run --auto-snapshot-cap 3 -- true
 exits 1 run -o no-such-directory -- touch started
 expect_err no-such-directory
 [ ! -e started ] || wrong 'the command was started'

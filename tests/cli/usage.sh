@@ -76,6 +76,7 @@ expect_misuse 'a target is missing: --pid, --name, --unit, --cgroup, --core or -
 
 fact 'what was mistyped is suggested'
 expect_misuse "unknown command 'captrue'; did you mean 'capture'?" captrue
+expect_misuse "unexpected argument 'viewer': a process is named by --name or --pid" why viewer
 expect_misuse "unknown option '--atach'; did you mean '--attach'?" capture --pid $me --atach x
 run capture --pid $me --stacks blokced
 expect_usage "--stacks takes blocked, all or none, not 'blokced'; did you mean 'blocked'?"
@@ -83,12 +84,14 @@ expect_misuse "did you mean 'signal'?" run --on-failure singal true
 exits 2 capture --pid $me --window 0 --without 'process.json thread.json'
 expect_err "'thread.json' is not the name of an entry to leave out; did you mean 'threads.json'?"
 
-fact 'a path below /dev is no place for a report'
+fact 'a path below /dev and a directory are no place for a report'
 ln -s /dev ../devices
 for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null /tmp/../dev/new ../devices/null ../devices/new; do
     expect_misuse '- is standard output' capture --pid $me --output "$path"
 done
 expect_misuse 'is no place for a report' redact some.zip --output /dev/null
+expect_misuse "--output: '.' is a directory: name a file in it" capture --pid $me --output .
+expect_misuse "--output: '../' is a directory: name a file in it" redact some.zip --output ../
 for command in 'capture --pid 1' recover 'run true'; do
     # shellcheck disable=SC2086 # words
     set -- $command

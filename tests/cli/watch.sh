@@ -329,10 +329,10 @@ kill "$(cat spinner)"
 end_target
 
 fact 'refuses what it does not understand'
-expect_misuse "condition 'memory > 2G': it is to begin with cpu, rss" watch --pid $$ --when 'memory > 2G'
+expect_misuse "condition 'memory > 2G' does not begin with cpu, rss" watch --pid $$ --when 'memory > 2G'
 expect_misuse "'lots' is no number of bytes; write it as rss > 2G" watch --pid $$ --when 'rss > lots'
 expect_misuse "option '--when' is missing" watch --pid $$
-expect_misuse "option '--pid' is missing" watch --when 'rss > 2G'
+expect_misuse 'a target is missing: --pid, --name, --unit or --cgroup' watch --when 'rss > 2G'
 expect_misuse 'needs --log FILE, --journal UNIT or --unit' watch --pid $$ --when 'log /x/'
 expect_misuse 'exclude each other' watch --pid $$ --name x --when 'rss > 2G'
 expect_misuse '--max takes a number from 1' watch --pid $$ --when 'rss > 2G' --max 0

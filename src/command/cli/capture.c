@@ -360,13 +360,10 @@ static const char *find_conflict(const capture_options *options) {
     if (conflict != NULL) {
         return conflict;
     }
-    if (options->host && selected > 0) {
-        return "--host and --pid exclude each other";
-    }
     if ((options->core.path != NULL) + (options->core.match != NULL) + options->host +
             (selected > 0) >
         1) {
-        return "--core, --coredump, --host and --pid exclude each other";
+        return "--pid, --name, --unit, --cgroup, --core, --coredump and --host exclude each other";
     }
     if (options->core.exe != NULL && !bp_cli_core_is_given(&options->core)) {
         return "--exe needs --core or --coredump";

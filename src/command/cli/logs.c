@@ -239,7 +239,8 @@ static bp_cli_exit show_logs(const bp_report_file *report, const char *path,
 
 /* --- options ------------------------------------------------------------------------------ */
 
-static const bp_cli_bounds spans = {"seconds", 0, 4000000, 1000};
+static const bp_cli_bounds spans = {"a time of day such as 2026-11-21T00:36:51Z, or seconds", 0,
+                                    4000000, 1000};
 
 static const bp_cli_choice levels[] = {{"trace", BUGPACK_LEVEL_TRACE},
                                        {"debug", BUGPACK_LEVEL_DEBUG},

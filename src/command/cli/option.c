@@ -285,6 +285,18 @@ static bp_cli_exit say_bad_option(char **arguments, bool lacks_value,
                             bp_cli_suggest(&near, "--", suggestion));
 }
 
+/* A command that takes --name was perhaps meant to look at a process of that name. */
+static bp_cli_exit say_unexpected(const bp_cli_command *command, const char *argument) {
+    const bp_cli_option *option = command->options;
+    while (option->name != NULL && strcmp(option->name, "name") != 0) {
+        option++;
+    }
+    return option->name == NULL
+               ? bp_cli_say_usage("unexpected argument '%s'", argument)
+               : bp_cli_say_usage("unexpected argument '%s': a process is named by --name or --pid",
+                                  argument);
+}
+
 bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char **arguments,
                          void *options, char ***ret_operands, bp_cli_exit *ret_exit) {
     getopt_tables tables;
@@ -319,8 +331,7 @@ bool bp_cli_read_options(const bp_cli_command *command, int argument_count, char
         }
     }
     if (argument_count - optind > command->operand_max) {
-        *ret_exit =
-            bp_cli_say_usage("unexpected argument '%s'", arguments[optind + command->operand_max]);
+        *ret_exit = say_unexpected(command, arguments[optind + command->operand_max]);
         return false;
     }
     if (argument_count == optind && command->needed != NULL) {

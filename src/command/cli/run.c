@@ -210,6 +210,9 @@ static bp_cli_exit run(void *context, char **operands) {
     if (options->pedantic_dir != NULL && !options->is_pedantic && !has_pattern) {
         return bp_cli_say_usage("--pedantic-dir needs --pedantic");
     }
+    if (options->auto_snapshot_cap != 0 && options->auto_snapshot_interval_ms == 0) {
+        return bp_cli_say_usage("--auto-snapshot-cap needs --auto-snapshot-interval");
+    }
     if (!bp_cli_redaction_prepare(&options->files.redaction, &result) ||
         !bp_cli_review_prepare(options->is_reviewed, &result) ||
         !bp_cli_hand_over_prepare(options->send_to, &result) ||

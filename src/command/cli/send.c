@@ -46,7 +46,7 @@ static bool read_secret(const bp_cli_option *option, const char *text, void *fie
 
 enum { PRINT_NOTHING, PRINT_ISSUE };
 
-static const bp_cli_choice prints[] = {{"none", PRINT_NOTHING}, {"issue", PRINT_ISSUE}, {NULL, 0}};
+static const bp_cli_choice prints[] = {{"issue", PRINT_ISSUE}, {NULL, 0}};
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(send_options, to, 0, "to", "WHERE",

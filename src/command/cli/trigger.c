@@ -99,9 +99,10 @@ static bp_cli_exit run(void *context, char **operands) {
     } else if (count > 1) {
         result = list(sessions, count, options->as_json);
     } else if (pid != 0) {
-        bp_cli_say("process %ld has no session that answers", (long)pid);
+        bp_cli_say("process %ld has no session that answers; see bugpack-trigger(1)", (long)pid);
     } else {
-        bp_cli_say("there is no session that answers");
+        bp_cli_say(
+            "no session answers: start a command with bugpack run, or see bugpack-trigger(1)");
     }
     bp_run_ask_free(sessions, count);
     return result;

@@ -492,7 +492,7 @@ static const char *find_conflict(const watch_options *options) {
         return conflict;
     }
     if (bp_cli_select_kinds(&options->select) == 0) {
-        return "option '--pid' is missing";
+        return "a target is missing: --pid, --name, --unit or --cgroup";
     }
     if (options->conditions.count == 0) {
         return "option '--when' is missing";

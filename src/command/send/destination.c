@@ -311,7 +311,9 @@ bugpack_status bp_send_settings_choose(const bp_send_settings *settings, const c
     if (found == NULL) {
         return settings->path[0] == '\0'
                    ? bp_fail(error, BUGPACK_ERR_INVALID,
-                             "there is no destination \"%s\": there is no configuration", name)
+                             "there is no destination \"%s\": there is no configuration; a "
+                             "directory is named with a /, as ./%s",
+                             name, name)
                    : bp_fail(error, BUGPACK_ERR_INVALID, "%s has no destination \"%s\"",
                              settings->path, name);
     }

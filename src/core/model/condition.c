@@ -258,7 +258,7 @@ static bugpack_status read_form(bp_condition *condition, const char **at, bugpac
     const char *from = *at;
     condition->form = take_form(at);
     if ((condition->form & condition->subject->forms) == 0) {
-        return refuse(condition, error, "'%.32s' does not follow %s", from,
+        return refuse(condition, error, "'%.32s' is not understood after %s", from,
                       condition->subject->name);
     }
     condition->is_below = *from == '<';
@@ -300,11 +300,10 @@ static bugpack_status read_condition(bp_condition *condition, bugpack_error *err
         condition->subject = is_it ? &subjects[i] : NULL;
     }
     if (condition->subject == NULL) {
-        return bp_fail(
-            error, BUGPACK_ERR_INVALID,
-            "condition '%.80s': it is to begin with cpu, rss (resident memory), threads, "
-            "fds (open descriptors), state, log or idle",
-            condition->text);
+        return bp_fail(error, BUGPACK_ERR_INVALID,
+                       "condition '%.80s' does not begin with cpu, rss (resident memory), threads, "
+                       "fds (open descriptors), state, log or idle",
+                       condition->text);
     }
     at = skip_spaces(at + length);
     bugpack_status status = read_form(condition, &at, error);
