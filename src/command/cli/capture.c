@@ -63,18 +63,17 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_SELECT_OPTIONS(capture_options, select),
     BP_CLI_FLAG(capture_options, host, 0, "host", "capture the whole machine instead"),
     BP_CLI_CORE_OPTIONS(capture_options, core),
-    BP_CLI_FLAG(
-        capture_options, may_stop, 0, "stop-threads",
-        "with --host: stop threads for an instant where\nonly that shows what they allocate"),
+    BP_CLI_FLAG(capture_options, may_stop, 0, "stop-threads",
+                "with --host: stop a thread for an instant if only\nthat shows what it allocates"),
     BP_CLI_VALUE(capture_options, window_ms, 0, "window", "TIME",
-                 "how long to measure, in seconds, or such as 500ms\n(default 2s, of --host 1s, "
-                 "at most 10min)",
+                 "how long to measure, in seconds, or such as 500ms\n(default 2s, with --host "
+                 "1s; at most 10min)",
                  bp_cli_read_time, &bp_cli_windows),
     BP_CLI_CHOICE(capture_options, stacks, "stacks", "WHICH",
                   "stacks of threads: blocked (default), all or none", bp_cli_stacks),
     BP_CLI_FILE_OPTIONS(capture_options, files),
     BP_CLI_FLAG(capture_options, without_hostname, 0, "no-hostname",
-                "do not name the machine, as --host does"),
+                "do not name the machine; --host does by default"),
     BP_CLI_STREAM_OPTIONS(capture_options, files),
     BP_CLI_REVIEW_OPTION(capture_options, is_reviewed),
     BP_CLI_SEND_OPTION(capture_options, send_to),
@@ -441,10 +440,10 @@ const bp_cli_command bp_cli_capture_command = {
     "       bugpack capture --core FILE | --coredump MATCH [--exe FILE] [OPTION]...\n"
     "       bugpack capture --host [OPTION]...\n"
     "\n"
-    "Write a report about running processes: what each and each of its threads cost\n"
-    "over a window, what the system knows about them, and the files you name; or\n"
-    "about every thread of every process on the machine; or how a process died, from\n"
-    "its core. The path of the zip is printed.\n",
+    "Write a report about running processes: what they and their threads cost over a\n"
+    "window, what the system knows about them, and the files you name; or about every\n"
+    "thread of every process on the machine; or about how a process died, from its\n"
+    "core. The path of the zip is printed.\n",
     option_rows,
     "BYTES may end in K, M or G.\n"
     "\n"

@@ -21,7 +21,7 @@ typedef struct bp_cli_core {
                  "a core instead: how a process died, and where its\nthreads were",                \
                  bp_cli_read_text, &bp_cli_some_text),                                             \
         BP_CLI_VALUE(type, field.exe, 0, "exe", "FILE",                                            \
-                     "with a core: its program, where that has moved", bp_cli_read_text,           \
+                     "with a core: its program, if that has moved", bp_cli_read_text,              \
                      &bp_cli_some_text),                                                           \
         BP_CLI_VALUE(type, field.match, 0, "coredump", "MATCH",                                    \
                      "the newest core of coredumpctl(1) for a PID, a name\nor a path",             \

@@ -273,10 +273,9 @@ static const bp_cli_bounds limits = {"a number", 1, UINT32_MAX, 1};
 
 static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(diff_options, limit, 0, "limit", "N",
-                 "of rows of one kind, such as the CPU time of threads,\n"
-                 "show only the N largest changes",
+                 "show only the N largest changes of each kind, such as\nthe CPU time of threads",
                  bp_cli_read_number, &limits),
-    BP_CLI_FLAG(diff_options, is_raw, 0, "bytes", "numbers as in the reports, without units"),
+    BP_CLI_FLAG(diff_options, is_raw, 0, "bytes", "print numbers as in the reports, without units"),
     BP_CLI_FLAG(diff_options, as_json, 0, "json", "JSON instead of text"), BP_CLI_OPTIONS_END};
 
 static const diff_options defaults = {.limit = UINT32_MAX};

@@ -283,11 +283,12 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(logs_options, pattern, 0, "grep", "REGEX",
                  "only messages that this extended regular\nexpression matches", bp_cli_read_text,
                  &bp_cli_some_text),
-    BP_CLI_VALUE(logs_options, since, 0, "since", "TIME",
-                 "only from this time on: 2026-11-21T00:36:51Z,\nor 30s before the trigger",
-                 read_since, &spans),
+    BP_CLI_VALUE(
+        logs_options, since, 0, "since", "TIME",
+        "only from this time on: 2026-11-21T00:36:51Z,\nor 30s for 30 s before the trigger",
+        read_since, &spans),
     BP_CLI_VALUE(logs_options, zone_secs, 0, "zone", "ZONE",
-                 "the zone of times that name none (default Z)", read_zone, NULL),
+                 "the zone of times without one (default Z)", read_zone, NULL),
     BP_CLI_FLAG(logs_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_CONTENT_OPTION(logs_options),
     BP_CLI_OPTIONS_END};

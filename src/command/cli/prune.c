@@ -100,7 +100,7 @@ static const bp_cli_option option_rows[] = {
     BP_CLI_VALUE(prune_options, keep, 0, "keep", "N", "keep the N newest", bp_cli_read_number,
                  &counts),
     BP_CLI_VALUE(prune_options, max_bytes, 0, "max-bytes", "BYTES",
-                 "keep the newest that have so many bytes together", bp_cli_read_size, NULL),
+                 "keep the newest up to this size together", bp_cli_read_size, NULL),
     BP_CLI_VALUE(prune_options, max_age_secs, 0, "older-than", "TIME",
                  "remove what is older: 30d, 12h, 90min, 45s", read_age, NULL),
     BP_CLI_VALUE(prune_options, app, 0, "app", "NAME", "only the reports of this program",

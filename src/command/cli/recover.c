@@ -156,8 +156,8 @@ const bp_cli_command bp_cli_recover_command = {
     "choose: $XDG_RUNTIME_DIR/bugpack, /run/bugpack (root), and\n"
     "/dev/shm/bugpack-UID; on macOS $TMPDIR/bugpack.\n",
     option_rows,
-    "Exit status: 0 all recovered, or none there; 1 failed, or could not look; 2\n"
-    "usage, 3 written but something is missing.\n",
+    "Exit status: 0 all recovered, or none there, 1 failed, or could not look,\n"
+    "2 usage, 3 written but something is missing.\n",
     1,
     .run = run,
     .options_bytes = sizeof(recover_options)};

@@ -73,7 +73,7 @@ static bp_cli_exit run(void *context, char **operands) {
 
 const bp_cli_command bp_cli_redact_command = {
     "redact",
-    "replace secrets in a report that was taken",
+    "replace secrets in an existing report",
     "Usage: bugpack redact ZIP -o FILE\n"
     "       bugpack redact --list ZIP\n"
     "\n"

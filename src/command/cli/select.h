@@ -42,7 +42,7 @@ bp_cli_reader bp_cli_read_cgroup;
                      "the processes of a systemd unit", bp_cli_read_text, &bp_cli_some_text),      \
         BP_CLI_VALUE(type, field.texts[BP_CLI_BY_CGROUP], 0, "cgroup", "PATH",                     \
                      "the processes of a cgroup", bp_cli_read_cgroup, &bp_cli_some_text),          \
-        BP_CLI_FLAG(type, field.with_children, 0, "children", "and all their descendants")
+        BP_CLI_FLAG(type, field.with_children, 0, "children", "also all their descendants")
 
 /* The number of --pid, --name, --unit and --cgroup that are given. */
 int bp_cli_select_kinds(const bp_cli_select *select);

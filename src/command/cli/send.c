@@ -530,7 +530,7 @@ const bp_cli_command bp_cli_send_command = {
     "Send reports by HTTPS, or copy them to a directory, and print where they went.\n"
     "Without --yes, or consent in the configuration, print what is in each report\n"
     "and ask. A REPORT of - is read from standard input. With --queue, reports that\n"
-    "do not arrive wait for the next --queue, from a quarter of an hour on.\n",
+    "do not arrive are kept, and a later --queue tries them again.\n",
     option_rows,
     "Exit status: 0 all sent, 1 failed, 2 usage, 3 some wait in the queue.\n",
     INT_MAX - 1,

@@ -22,7 +22,7 @@ static const bp_cli_bounds timeouts = {"seconds", 1, UINT32_MAX / 1000u, 1000};
 static const bp_cli_option option_rows[] = {
     BP_CLI_MAX_SIZE_OPTION(trigger_options, max_zip_bytes),
     BP_CLI_VALUE(trigger_options, timeout_ms, 0, "timeout", "TIME",
-                 "how long to wait for the report (default 60 s)", bp_cli_read_time, &timeouts),
+                 "how long to wait for the report (default 60s)", bp_cli_read_time, &timeouts),
     BP_CLI_FLAG(trigger_options, as_json, 0, "json", "JSON, an object each line"),
     BP_CLI_OPTIONS_END};
 

@@ -480,7 +480,7 @@ static const bp_cli_option option_rows[] = {
                  "where to write the zips (default: current directory)", bp_cli_read_output_dir,
                  &bp_cli_some_text),
     BP_CLI_SEND_OPTION(watch_options, send_to),
-    BP_CLI_FLAG(watch_options, quiet, 'q', "quiet", "print the paths of reports alone"),
+    BP_CLI_FLAG(watch_options, quiet, 'q', "quiet", "print only errors and the paths of reports"),
     BP_CLI_FLAG(watch_options, json, 0, "json", "print each event as a JSON object in a line"),
     BP_CLI_OPTIONS_END};
 
