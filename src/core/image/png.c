@@ -14,8 +14,7 @@ static const size_t chunk_bytes = 32 * 1024;
 
 static const size_t bytes_per_pixel = 4;
 
-bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
-                               bugpack_error *error) {
+bugpack_status bp_pixels_check(const bp_pixels *pixels, bugpack_error *error) {
     if (pixels->bytes == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "an image needs pixels");
     }
@@ -31,12 +30,10 @@ bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
                        pixels->stride_bytes, row_bytes);
     }
     size_t rows_above = pixels->height - 1;
-    /* rows_above * stride + row_bytes <= available_bytes, without computing what may overflow */
-    if (available_bytes < row_bytes ||
-        (rows_above > 0 && pixels->stride_bytes > (available_bytes - row_bytes) / rows_above)) {
+    if (rows_above > 0 && pixels->stride_bytes > (SIZE_MAX - row_bytes) / rows_above) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "%lu rows that are %zu bytes apart do not fit into %zu bytes",
-                       (unsigned long)pixels->height, pixels->stride_bytes, available_bytes);
+                       "%lu rows that are %zu bytes apart do not fit into memory",
+                       (unsigned long)pixels->height, pixels->stride_bytes);
     }
     return BUGPACK_OK;
 }
@@ -122,7 +119,7 @@ static bugpack_status tell_failure(const png_job *job, bugpack_error *error) {
 
 bugpack_status bp_png_encode(const bp_pixels *pixels, uint32_t x, uint32_t y, uint32_t width,
                              uint32_t height, bp_sink *sink, void *context, bugpack_error *error) {
-    bugpack_status status = bp_pixels_check(pixels, SIZE_MAX, error);
+    bugpack_status status = bp_pixels_check(pixels, error);
     if (status != BUGPACK_OK) {
         return status;
     }

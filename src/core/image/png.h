@@ -25,12 +25,10 @@ typedef struct bp_pixels {
 } bp_pixels;
 
 /*
- * True if the sizes make sense: 1 to BP_PIXELS_SIDE_MAX a side, a stride of at least 4 * width, no
- * overflow, and all of it within `available_bytes`; the last row needs no padding behind it.
- * INVALID, with a sentence, otherwise.
+ * INVALID, with a sentence, unless the sizes make sense: 1 to BP_PIXELS_SIDE_MAX a side, a stride
+ * of at least 4 * width, and no overflow. The last row needs no padding behind it.
  */
-bugpack_status bp_pixels_check(const bp_pixels *pixels, size_t available_bytes,
-                               bugpack_error *error);
+bugpack_status bp_pixels_check(const bp_pixels *pixels, bugpack_error *error);
 
 /*
  * Encodes a part of the pixels (`x`, `y`, `width`, `height`; the whole: 0, 0, width, height), row

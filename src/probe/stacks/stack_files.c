@@ -334,17 +334,15 @@ static int list_files(bp_stack_files *files) {
     return result == 0 && files->items == NULL ? ENOMEM : result;
 }
 
-bool bp_stack_file_report(bp_stack_file *file) {
+void bp_stack_file_report(bp_stack_file *file) {
     const bp_libdw *dw = file->all->dw;
     void **context;
     file->module = dw->dwfl_report_module(file->all->dwfl, file->mapped.path, file->facts.start,
                                           file->mapped.end);
-    if (file->module == NULL ||
-        dw->dwfl_module_info(file->module, &context, NULL, NULL, NULL, NULL, NULL, NULL) == NULL) {
-        return false;
+    if (file->module != NULL &&
+        dw->dwfl_module_info(file->module, &context, NULL, NULL, NULL, NULL, NULL, NULL) != NULL) {
+        *context = file;
     }
-    *context = file;
-    return true;
 }
 
 int bp_stack_files_open(bp_stack_files *files) {
@@ -359,7 +357,7 @@ int bp_stack_files_open(bp_stack_files *files) {
     files->dw->dwfl_report_begin(files->dwfl);
     for (size_t i = 0; i < files->count; i++) {
         /* A Dwfl takes no two modules of one name and place, and none that overlap. */
-        (void)bp_stack_file_report(&files->items[i]);
+        bp_stack_file_report(&files->items[i]);
     }
     return files->dw->dwfl_report_end(files->dwfl, NULL, NULL) == 0 ? 0 : ENOMEM;
 }

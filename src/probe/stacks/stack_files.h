@@ -87,7 +87,7 @@ static inline bool bp_stack_file_can_ask(const bp_stack_file *file) {
 }
 
 /* Tells a Dwfl of a file whose path, place and end are known. */
-bool bp_stack_file_report(bp_stack_file *file);
+void bp_stack_file_report(bp_stack_file *file);
 
 /* The file whose code has the address; NULL: none. */
 bp_stack_file *bp_stack_files_find(const bp_stack_files *files, uint64_t address);

@@ -485,7 +485,7 @@ static bp_stack_file *find_reported(bp_stack_files *files, const char *path, con
     file->facts.start = ++files->count * reported_file_bytes;
     file->mapped.end = file->facts.start + reported_file_bytes;
     files->dw->dwfl_report_begin_add(files->dwfl);
-    (void)bp_stack_file_report(file);
+    bp_stack_file_report(file);
     (void)files->dw->dwfl_report_end(files->dwfl, NULL, NULL);
     bp_stack_file_load(file); /* it is opened when it is first asked for something */
     const bp_debug_places *places = files->places;

@@ -58,14 +58,14 @@ static void write_lines(html_page *page, bp_section_id id, const bp_json_tree *d
         }
         if (line->title != NULL) {
             bp_html_print(&page->html, "<h3>");
-            (void)bp_html_fill(&page->html, line->title, facts);
+            bp_html_fill(&page->html, line->title, facts);
             bp_html_print(&page->html, "</h3>");
         }
         if (line->columns != NULL) {
             bp_html_begin_table(&page->html, line->columns);
         }
         for (; row != NULL; row = line->list != NULL ? bp_json_tree_next(row) : NULL) {
-            (void)bp_html_fill(&page->html, line->page, row);
+            bp_html_fill(&page->html, line->page, row);
         }
         bp_html_print(&page->html, line->columns != NULL ? "</tbody></table>" : "");
     }
@@ -214,19 +214,18 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
                    (double)(traffic->to_ns - traffic->from_ns) / 1e9);
     bp_html_begin_table(&page->html, columns);
     BP_JSON_EACH (row, bp_json_tree_rows(page->facts->document, "traffic")) {
-        (void)bp_html_fill(
-            &page->html,
-            "<tr><th scope=\"row\">{channel}</th>"
-            "<td>{[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:u} bytes)</td>"
-            "<td>{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:u} "
-            "bytes)</td><td>",
-            row);
+        bp_html_fill(&page->html,
+                     "<tr><th scope=\"row\">{channel}</th>"
+                     "<td>{[{at_least:!}at least ]}{sent.messages:u} ({sent.bytes:u} bytes)</td>"
+                     "<td>{[{at_least:!}at least ]}{received.messages:u} ({received.bytes:u} "
+                     "bytes)</td><td>",
+                     row);
         bp_html_bars(&page->html, "Messages over time", traffic->bins[i++], bin_count);
         bp_html_print(&page->html, "</td></tr>");
     }
     bp_html_print(&page->html, "</tbody></table>");
-    (void)bp_html_fill(&page->html, "<p>{other_messages:u} messages are of further channels.</p>",
-                       page->facts->document);
+    bp_html_fill(&page->html, "<p>{other_messages:u} messages are of further channels.</p>",
+                 page->facts->document);
 }
 
 static void write_types(html_page *page, const traffic_counts *traffic) {
@@ -333,7 +332,7 @@ static void write_identity(html_page *page) {
         "<dt>Platform</dt><dd>{os}{[ {kernel}]}{[ {arch}]}</dd>"};
     bp_buffer names;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        (void)bp_html_fill(&page->html, lines[i], page->facts->document);
+        bp_html_fill(&page->html, lines[i], page->facts->document);
     }
     BP_JSON_EACH (tag, bp_json_tree_first(bp_json_tree_object(page->facts->metadata, "tags"))) {
         write_fact(page, bp_json_tree_key(tag), bp_json_tree_value(tag));
@@ -391,17 +390,16 @@ static void write_history(html_page *page) {
         return;
     }
     begin_section(page, BP_SECTION_METRICS);
-    (void)bp_html_fill(&page->html, "<p>" BP_FILL_GROUP ".</p>",
-                       bp_json_tree_object(document, "group"));
-    (void)bp_html_fill(&page->html,
-                       "{has_use:!}<p>{[{has_rate:!}{process.cpu_percent:.1f} % of one CPU over "
-                       "{process.sample_window_ms:.2t} s, ]}{[{process.rss_kb:.1m} MiB resident, ]}"
-                       "{process.thread_count:u} thread{process.thread_count:p}"
-                       "{[, up {process.uptime_secs:.0f} s]}.</p>",
-                       document);
+    bp_html_fill(&page->html, "<p>" BP_FILL_GROUP ".</p>", bp_json_tree_object(document, "group"));
+    bp_html_fill(&page->html,
+                 "{has_use:!}<p>{[{has_rate:!}{process.cpu_percent:.1f} % of one CPU over "
+                 "{process.sample_window_ms:.2t} s, ]}{[{process.rss_kb:.1m} MiB resident, ]}"
+                 "{process.thread_count:u} thread{process.thread_count:p}"
+                 "{[, up {process.uptime_secs:.0f} s]}.</p>",
+                 document);
     bp_html_history(&page->html, page->facts);
-    (void)bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
-                       heap);
+    bp_html_fill(&page->html, "<p>Heap: {allocated_bytes:K} KiB allocated, {allocator|}.</p>",
+                 heap);
     end_section(page);
 }
 
@@ -498,15 +496,15 @@ static bugpack_status write_stack(void *context, bp_json_tree *row, bugpack_erro
         list->has_any = true;
     }
     if (list->process != NULL && bp_json_tree_object(page->facts->document, "group") != NULL) {
-        (void)bp_html_fill(&page->html, "<h3>{[{title}]}{[{title:~}{name}]} {pid:u|}</h3>",
-                           list->process);
+        bp_html_fill(&page->html, "<h3>{[{title}]}{[{title:~}{name}]} {pid:u|}</h3>",
+                     list->process);
     }
     list->process = NULL;
-    (void)bp_html_fill(&page->html,
-                       "<details id=\"stack-{tid:u|0}\"><summary>{name|} <span "
-                       "class=\"entry\">{tid:u|0} {state|}</span>"
-                       "</summary><pre>",
-                       row);
+    bp_html_fill(&page->html,
+                 "<details id=\"stack-{tid:u|0}\"><summary>{name|} <span "
+                 "class=\"entry\">{tid:u|0} {state|}</span>"
+                 "</summary><pre>",
+                 row);
     bp_buffer_init(&lines.line, SIZE_MAX / 4);
     bp_frames_each(bp_json_tree_array(row, "frames"), &page->facts->finder, write_frame, &lines);
     bp_html_print(&page->html, "%s", bp_json_tree_text_or(row, "reason", ""));
@@ -574,10 +572,10 @@ static void write_manifest(html_page *page) {
             other_count++;
             continue;
         }
-        (void)bp_html_fill(&page->html,
-                           "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
-                           "<td class=\"number\">{bytes:u|0}</td><td>",
-                           row);
+        bp_html_fill(&page->html,
+                     "<tr><th scope=\"row\">{name|}</th><td>{status|}</td>"
+                     "<td class=\"number\">{bytes:u|0}</td><td>",
+                     row);
         bp_html_print(&page->html, "%s</td></tr>",
                       bp_json_tree_text_or(row, "reason", bp_json_tree_text_or(row, "note", "")));
     }
@@ -645,8 +643,8 @@ static void write_head(html_page *page) {
                   "%s'\">\n<meta name=\"viewport\" content=\"width=device-width, "
                   "initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n",
                   hash_text);
-    (void)bp_html_fill(&page->html, "<title>{report.app|Report}: {kind}</title>\n<style>",
-                       page->facts->document);
+    bp_html_fill(&page->html, "<title>{report.app|Report}: {kind}</title>\n<style>",
+                 page->facts->document);
     (void)bp_buffer_append(&page->html.out, style, sizeof style - 1);
     bp_html_print(&page->html, "</style>\n</head>\n<body>\n");
 }

@@ -102,10 +102,9 @@ static void append(void *context, const char *text, size_t byte_count, bool is_f
     }
 }
 
-bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts) {
-    bool is_known = bp_fill(pattern, facts, append, html);
+void bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts) {
+    (void)bp_fill(pattern, facts, append, html);
     pass_on(html, piece_bytes);
-    return is_known;
 }
 
 bugpack_status bp_html_picture_write(void *context, const void *bytes, size_t byte_count) {

@@ -38,9 +38,9 @@ bugpack_status bp_html_finish(bp_html *html);
  */
 void bp_html_print(bp_html *html, const char *format, ...) BUGPACK_PRINTF(2, 3);
 
-/* Markup by a pattern of print/fill.h, with facts that are escaped; false, and nothing, where
- * what it needs is not known. */
-bool bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts);
+/* Markup by a pattern of print/fill.h, with facts that are escaped; nothing where a fact that it
+ * needs is not known. */
+void bp_html_fill(bp_html *html, const char *pattern, const bp_json_tree *facts);
 
 /* The same of any bytes; a bp_sink whose context is the page. */
 bugpack_status bp_html_text(void *html, const void *bytes, size_t byte_count);

@@ -72,18 +72,16 @@ bool bp_session_dir_write_file(const bp_session_dir *dir, const char *name, cons
     return write_errno == 0;
 }
 
-bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+void bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
                                  size_t byte_count) {
     char new_name[64];
     (void)snprintf(new_name, sizeof new_name, "%s.new", name);
     bp_session_dir_unlink(dir, new_name); /* of an attempt that failed */
-    bool is_written = bp_session_dir_write_file(dir, new_name, bytes, byte_count);
-    int dir_fd = is_written ? open_dir(dir) : -1;
+    int dir_fd = bp_session_dir_write_file(dir, new_name, bytes, byte_count) ? open_dir(dir) : -1;
     if (dir_fd >= 0) {
         (void)renameat(dir_fd, new_name, dir_fd, name);
     }
     bp_file_close(dir_fd);
-    return is_written;
 }
 
 bugpack_status bp_session_dir_map_file(const bp_session_dir *dir, const char *name,

@@ -32,7 +32,7 @@ bugpack_status bp_session_dir_make_file(const bp_session_dir *dir, const char *n
  * crash leaves one of the two, whole. False with errno. */
 bool bp_session_dir_write_file(const bp_session_dir *dir, const char *name, const void *bytes,
                                size_t byte_count);
-bool bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
+void bp_session_dir_replace_file(const bp_session_dir *dir, const char *name, const void *bytes,
                                  size_t byte_count);
 
 /* Makes a file of zeros, and maps it, shared, for this process alone and not for a child of fork.

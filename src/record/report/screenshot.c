@@ -40,7 +40,7 @@ bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack
                        (unsigned)picture->format);
     }
     bp_pixels pixels = read_pixels(picture);
-    bugpack_status status = bp_pixels_check(&pixels, SIZE_MAX, error);
+    bugpack_status status = bp_pixels_check(&pixels, error);
     if (status != BUGPACK_OK) {
         return status;
     }

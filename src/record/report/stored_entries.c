@@ -188,7 +188,7 @@ void bp_stored_entries_write(const bp_report_context *context, bp_runner *runner
         to.header.byte_count = to.out.size - sizeof to.header;
         to.header.check = XXH3_64bits(to.out.data + sizeof to.header, (size_t)to.header.byte_count);
         memcpy(to.out.data, &to.header, sizeof to.header);
-        (void)bp_session_dir_replace_file(dir, FILE_NAME, to.out.data, to.out.size);
+        bp_session_dir_replace_file(dir, FILE_NAME, to.out.data, to.out.size);
     }
     bp_redactor_free(to.redactor);
     bp_rule_set_drop(rules);
