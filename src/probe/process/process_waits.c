@@ -28,7 +28,7 @@
 
 enum { extra_max = 64, target_max = 16 };
 static const size_t kept_bytes_max = (size_t)256 * 1024;
-static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS, server_cpu_ns = 20 * BP_NS_PER_MS;
+static const uint64_t cpu_max_ns = 2 * BP_NS_PER_MS, all_cpu_ns = 20 * BP_NS_PER_MS;
 
 /* A file of /proc that is read once, for all threads that need it one after the other. */
 struct kept_file {
@@ -44,7 +44,7 @@ struct finder {
         extra[extra_max]; /* further ones; without threads where it may not be read */
     size_t extra_count;
     bool has_searched; /* for who has the other end of the pipe of a further one */
-    bool has_asked;    /* for the server of a file system, which takes longer */
+    bool has_asked;    /* all processes for a description, which takes longer */
     uint64_t deadline_ns, cpu_end_ns;
     struct kept_file locks, mounts; /* the second: of one process at a time */
 };
@@ -216,6 +216,8 @@ static uint64_t find_description_holder(struct finder *finder, const bp_process_
         holder = holds(finder, process->pid, near.targets[i], sought);
     }
     if (holder == 0) {
+        finder->cpu_end_ns += finder->has_asked ? 0 : all_cpu_ns;
+        finder->has_asked = true;
         (void)bp_proc_list_read(AT_FDCWD, "/proc", &list);
         bp_proc_list_sort(&list);
     }
@@ -413,8 +415,6 @@ static bool find_filesystem(struct finder *finder, const bp_process_threads *pro
     (void)snprintf(wait->text, sizeof wait->text, "the file system at %.96s", mount.point);
     if (mount.type[0] == 'f') {
         const struct sought sought = {.path = "/dev/fuse", .connection = mount.minor};
-        finder->cpu_end_ns += finder->has_asked ? 0 : server_cpu_ns;
-        finder->has_asked = true;
         wait->targets[0] = find_description_holder(finder, process, &sought);
         wait->target_count = wait->targets[0] != 0;
     }
