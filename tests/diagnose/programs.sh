@@ -230,6 +230,31 @@ threads = [threading.Thread(target=take, args=pair) for pair in ((one, two), (tw
     await '[ $(grep -c ^waiting said) = 2 ]'
 }
 
+# The queue's thread waits until the pipe is read, and its process for the thread.
+begin_python_joins_first() {
+    cat >joins.py <<'END'
+import multiprocessing, os
+def work(queue):
+    queue.put(b"x" * 10000000)
+    os.write(1, b"child=%d\n" % os.getpid())
+queue = multiprocessing.get_context("fork").Queue()
+child = multiprocessing.get_context("fork").Process(target=work, args=(queue,))
+child.start()
+child.join()
+END
+    begin python3 joins.py
+    await 'grep -q ^child= said'
+    await "grep -qs pipe /proc/$(told child)/task/*/wchan"
+}
+begin_python_waits_for_pipeline() {
+    begin_ready python3 -c '
+import subprocess
+child = subprocess.Popen("yes | head -c 10000000", shell=True, stdout=subprocess.PIPE)
+print("ready", child.pid, flush=True)
+child.wait()'
+    await "grep -qs pipe /proc/$(pgrep -s "$pid" head)/wchan"
+}
+
 begin_java_deadlock() {
     needs java javac
     cat >Dead.java <<'END'
@@ -428,6 +453,14 @@ begin_make_waits() {
     await "is_in_state $(told child) T"
 }
 
+# Who took the lock has ended; the daemon that it started has it still.
+begin_flock_inherited() {
+    begin sh -c 'exec 9>lock; flock 9; sleep 1000 & echo "holder=$!"'
+    await "grep -q ^holder= said && ! kill -0 $pid"
+    begin flock lock true
+    await "grep -q lock /proc/$pid/wchan"
+}
+
 begin_flock_waits() {
     begin flock -o lock sleep 1000
     tell "holder=$pid"
@@ -573,6 +606,19 @@ begin_postgres_lock() {
     begin psql -h "$PWD/run" -U postgres -c 'DELETE FROM account' postgres
     backend ' DELETE waiting'
     await "grep -q '^.* LOG:  process $pid still waiting for' said" # it has looked for a deadlock
+}
+
+begin_psql_waits_for_lock() {
+    start_postgres
+    sql 'CREATE TABLE account(x int)'
+    begin psql -h "$PWD/run" -U postgres -c 'BEGIN; LOCK TABLE account; SELECT pg_sleep(1000)' postgres
+    backend ' SELECT'
+    begin psql -h "$PWD/run" -U postgres -c 'DELETE FROM account' postgres
+    client=$pid
+    backend ' DELETE waiting'
+    tell "server=$pid"
+    await "grep -q '^.* LOG:  process $pid still waiting for' said"
+    pid=$client
 }
 
 begin_psql_waits() {

@@ -191,7 +191,8 @@ static const struct {
                   [BP_WAIT_FOR_MUTEX] = {"mutex", "process"},
                   [BP_WAIT_FOR_CHILD] = {"child", "child"},
                   [BP_WAIT_FOR_FILESYSTEM] = {"filesystem", "holder"},
-                  [BP_WAIT_FOR_SEMAPHORE] = {"semaphore", "holder"}};
+                  [BP_WAIT_FOR_SEMAPHORE] = {"semaphore", "holder"},
+                  [BP_WAIT_FOR_DATABASE_LOCK] = {"database_lock", NULL}};
 
 /* `key` NULL: as an element of a list. */
 static void add_link(const char *key, const bp_wait_link *link, bool with_wait, bp_json *json) {

@@ -16,8 +16,9 @@ typedef enum bp_process_wait_kind {
     BP_WAIT_FOR_FILE_LOCK,
     BP_WAIT_FOR_MUTEX, /* that another process holds */
     BP_WAIT_FOR_CHILD,
-    BP_WAIT_FOR_FILESYSTEM, /* of a network, or of a process: an answer */
-    BP_WAIT_FOR_SEMAPHORE   /* of System V: the process is the last that changed it */
+    BP_WAIT_FOR_FILESYSTEM,   /* of a network, or of a process: an answer */
+    BP_WAIT_FOR_SEMAPHORE,    /* of System V: the process is the last that changed it */
+    BP_WAIT_FOR_DATABASE_LOCK /* that another session of a server of PostgreSQL holds */
 } bp_process_wait_kind;
 
 /* A process of a chain, and what it waits for itself. */

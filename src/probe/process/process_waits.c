@@ -43,8 +43,9 @@ struct finder {
     bp_process_threads
         extra[extra_max]; /* further ones; without threads where it may not be read */
     size_t extra_count;
-    bool has_searched; /* for who has the other end of the pipe of a further one */
-    bool has_asked;    /* all processes for a description, which takes longer */
+    bool sees_all_threads; /* of the process whose wait is looked for */
+    bool has_searched;     /* for who has the other end of the pipe of a further one */
+    bool has_asked;        /* all processes for a description, which takes longer */
     uint64_t deadline_ns, cpu_end_ns;
     struct kept_file locks, mounts; /* the second: of one process at a time */
 };
@@ -337,21 +338,25 @@ static bool find_child(const bp_process_threads *process, const bp_thread_state 
 }
 
 /* The file that a thread of a further process waits on; NULL if it is no pipe or socket, and where
- * not all processes could be searched in time for its other end. */
+ * not all processes could be searched in time for its other end. One search is for all that are
+ * known by then. */
 static const bp_open_file *find_further_file(struct finder *finder,
                                              const bp_process_threads *process,
                                              const bp_thread_state *thread) {
     bp_fd_search search = {.is_cut = true};
-    size_t i = 0;
-    while (i < finder->extra_count && &finder->extra[i] != process) {
-        i++;
-    }
-    if (i == finder->extra_count || finder->has_searched || !has_time(finder)) {
+    bool is_further = process >= finder->extra && process < finder->extra + finder->extra_count;
+    if (!is_further || finder->has_searched || !has_time(finder)) {
         return NULL;
     }
     finder->has_searched = true;
-    (void)bp_threads_find_files(&finder->extra[i], 1, finder->deadline_ns, &search, NULL);
-    return search.is_cut ? NULL : thread->file;
+    (void)bp_threads_find_files(finder->extra, finder->extra_count, finder->deadline_ns, &search,
+                                NULL);
+    for (size_t i = 0; search.is_cut && i < finder->extra_count; i++) {
+        for (size_t k = 0; k < finder->extra[i].thread_count; k++) {
+            finder->extra[i].threads[k].file = NULL;
+        }
+    }
+    return thread->file;
 }
 
 static bool find_peer(struct finder *finder, const bp_process_threads *process,
@@ -365,16 +370,17 @@ static bool find_peer(struct finder *finder, const bp_process_threads *process,
         return false;
     }
     for (size_t i = 0; i < file->holder_count; i++) {
-        if (file->holders[i].pid == process->pid) {
+        if (file->holders[i].pid != process->pid) {
+            add_target(wait, file->holders[i].pid);
+        } else if (!finder->sees_all_threads) {
             return false; /* another thread of its own may answer */
         }
-        add_target(wait, file->holders[i].pid);
     }
     wait->is.kind = BP_WAIT_FOR_PEER;
     wait->is_socket = file->kind == BP_OPEN_FILE_SOCKET;
     (void)snprintf(wait->text, sizeof wait->text, "%s %" PRIu32, bp_open_file_kind_name(file->kind),
                    file->number);
-    return true;
+    return wait->target_count > 0;
 }
 
 /* --- file systems, semaphores ------------------------------------------------------------- */
@@ -445,11 +451,32 @@ static bool find_semaphore(const bp_process_threads *process, const bp_thread_st
     return true;
 }
 
+/* A server of PostgreSQL has its own locks, and says so in its title (ProcSleep, set_ps_display).
+ */
+static bool find_database_lock(const bp_process_threads *process, struct wait *wait) {
+    static const char begin[] = "postgres: ", end[] = " waiting";
+    char title[256];
+    ssize_t length = strcmp(process->name, "postgres") != 0
+                         ? -1
+                         : bp_proc_read_at(AT_FDCWD, title, sizeof title - 1,
+                                           "/proc/%" PRIu64 "/cmdline", process->pid);
+    title[length < 0 ? 0 : length] = '\0';
+    size_t bytes = strlen(title), tail = sizeof end - 1;
+    if (bytes < tail || strcmp(title + bytes - tail, end) != 0 ||
+        strncmp(title, begin, sizeof begin - 1) != 0) {
+        return false;
+    }
+    wait->is.kind = BP_WAIT_FOR_DATABASE_LOCK;
+    (void)snprintf(wait->text, sizeof wait->text, "a lock of its database, by its title");
+    return true;
+}
+
 static bool find_wait(struct finder *finder, const bp_process_threads *process,
                       const bp_thread_state *thread, struct wait *wait) {
     *wait = (struct wait){.target_count = 0};
     return bp_thread_has(&thread->read, BP_GROUP_SYSCALL) &&
-           (find_mutex(thread, wait) || find_file_lock(finder, process, thread, wait) ||
+           (find_database_lock(process, wait) || find_mutex(thread, wait) ||
+            find_file_lock(finder, process, thread, wait) ||
             find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
             find_child(process, thread, wait) || find_filesystem(finder, process, thread, wait) ||
             find_semaphore(process, thread, wait));
@@ -479,17 +506,27 @@ static bool is_in_chain(const struct chain *chain, uint64_t pid) {
     return is_in;
 }
 
+static bool is_lock(bp_process_wait_kind kind) {
+    return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX ||
+           kind == BP_WAIT_FOR_DATABASE_LOCK;
+}
+
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain);
+
+/* Who waits without a limit of time for its own process alone is no help to anybody. */
+static bool waits_for_own_thread(const bp_thread_state *thread) {
+    return thread->is_futex_own && thread->read.syscall.arguments[3] == 0;
+}
 
 /*
  * Appends a process, and what it waits for. True where the chain ends in something that does not go
  * on by itself: a stopped process, a lock that another one holds, a deadlock, or its own beginning.
- * Of a process with several threads nothing is known: another one of them may act.
+ * Of several threads each has to be stuck, or to wait for the others; the longest chain stays.
  */
 // NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
 static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
-    struct wait wait;
-    bool is_circle = is_in_chain(chain, pid);
+    enum { threads_max = 16 };
+    bool is_circle = is_in_chain(chain, pid), is_bad = false;
     if (chain->count == BP_WAIT_LINK_MAX || pid == (uint64_t)getpid()) {
         return false;
     }
@@ -499,21 +536,36 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
         return true;
     }
     const bp_process_threads *process = link->state != 'S' ? NULL : find_process(finder, pid);
-    if (process == NULL || process->thread_count != 1) {
-        return false;
-    }
-    if (has_deadlock(process)) {
+    if (process != NULL && has_deadlock(process)) {
         (void)snprintf(link->waits_for, sizeof link->waits_for, "a lock that it holds itself");
         return true;
     }
-    if (!find_wait(finder, process, &process->threads[0], &wait) ||
-        !bp_thread_has_stayed(pid, &process->threads[0])) {
-        return false;
+    const struct chain begin = *chain;
+    size_t count = process != NULL ? process->thread_count : 0;
+    for (size_t i = 0; i < count && count <= threads_max; i++) {
+        const bp_thread_state *thread = &process->threads[i];
+        struct chain next = begin;
+        struct wait wait;
+        finder->sees_all_threads = true;
+        bool is_found = find_wait(finder, process, thread, &wait);
+        if (!(is_found || waits_for_own_thread(thread)) || !bp_thread_has_stayed(pid, thread)) {
+            *chain = begin;
+            return false;
+        }
+        if (!is_found) {
+            continue;
+        }
+        next.links[begin.count - 1].kind = wait.is.kind;
+        memcpy(next.links[begin.count - 1].waits_for, wait.text, sizeof wait.text);
+        is_bad = follow_all(finder, &wait, &next) || is_lock(wait.is.kind);
+        bool is_longest = chain->count == begin.count || next.count > chain->count;
+        *chain = is_longest ? next : *chain;
+        if (!is_bad) {
+            *chain = count == 1 ? next : begin;
+            return false;
+        }
     }
-    link->kind = wait.is.kind;
-    memcpy(link->waits_for, wait.text, sizeof link->waits_for);
-    bool is_bad = follow_all(finder, &wait, chain);
-    return is_bad || wait.is.kind == BP_WAIT_FOR_FILE_LOCK || wait.is.kind == BP_WAIT_FOR_MUTEX;
+    return is_bad;
 }
 
 /*
@@ -524,6 +576,9 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
 // NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain) {
     const struct chain begin = *chain;
+    for (size_t i = 0; i < wait->target_count && wait->target_count > 1; i++) {
+        (void)find_process(finder, wait->targets[i]); /* before the one search */
+    }
     bool is_stuck[target_max] = {false}, is_best_stuck = false;
     for (size_t i = 0; i < wait->target_count; i++) {
         struct chain next = begin;
@@ -546,10 +601,6 @@ static bool follow_all(struct finder *finder, const struct wait *wait, struct ch
     return wait->target_count > 0;
 }
 
-static bool is_lock(bp_process_wait_kind kind) {
-    return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX;
-}
-
 /* Worth knowing also where no process is known for it. */
 static bool is_object(bp_process_wait_kind kind) {
     return kind == BP_WAIT_FOR_FILESYSTEM || kind == BP_WAIT_FOR_SEMAPHORE;
@@ -560,6 +611,7 @@ static bool find_process_wait(struct finder *finder, const bp_process_threads *p
                               bp_thread_state *thread) {
     struct wait wait;
     struct chain chain = {.origin = process->thread_count == 1 ? process->pid : 0};
+    finder->sees_all_threads = process->thread_count == 1;
     if (!find_wait(finder, process, thread, &wait)) {
         return true;
     }
