@@ -477,6 +477,12 @@ begin_tar_waits() {
     await "grep -q pipe_w /proc/$pid/wchan"
 }
 
+# In WAL mode each has a shared lock of the index, beside the one that is asked for.
+begin_sqlite_busy_wal() {
+    needs sqlite3
+    sqlite3 mail.db 'PRAGMA journal_mode = WAL' >/dev/null
+    begin_sqlite_busy
+}
 begin_sqlite_busy() {
     needs sqlite3
     sqlite3 mail.db 'CREATE TABLE message(x)'

@@ -36,6 +36,17 @@ Test(fd_info, takes_no_malformed_number) {
     cr_expect(info.has_flags && info.flags == 2, "the line that can be read");
 }
 
+Test(fd_info, knows_an_exclusive_lock) {
+    static const char exclusive[] =
+        "flags:\t02\nlock:\t1: POSIX  ADVISORY  WRITE 12 fe:00:7 0 EOF\n";
+    static const char shared[] = "flags:\t02\nlock:\t1: POSIX  ADVISORY  READ 12 fe:00:7 128 128\n";
+    bp_fd_info info;
+    bp_fd_info_parse(exclusive, sizeof exclusive - 1, &info);
+    cr_expect(info.has_lock);
+    bp_fd_info_parse(shared, sizeof shared - 1, &info);
+    cr_expect(not(info.has_lock), "it may wait for more");
+}
+
 Test(fd_info, says_what_a_descriptor_is_open_for) {
     cr_expect(eq(str, bp_fd_access(O_RDWR | O_APPEND), "read_write"));
     cr_expect(eq(str, bp_fd_access(02000 | 010000000), "path"));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "platform/linux/file_locks.h"
 #include "platform/linux/proc_text.h"
 
 static const struct {
@@ -101,6 +102,7 @@ static bool take_value(bp_proc_scan line, unsigned base, uint64_t *ret_value) {
 
 void bp_fd_info_parse(const char *text, size_t text_bytes, bp_fd_info *ret_info) {
     bp_fd_info info = {.flags = 0};
+    bp_file_lock lock;
     const struct {
         const char *key;
         unsigned base;
@@ -111,7 +113,9 @@ void bp_fd_info_parse(const char *text, size_t text_bytes, bp_fd_info *ret_info)
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {
-        info.has_lock = info.has_lock || bp_proc_take_text(&line, "lock:");
+        bool is_lock = bp_proc_take_text(&line, "lock:") &&
+                       bp_file_lock_parse(line.next, (size_t)(line.end - line.next), &lock);
+        info.has_lock = info.has_lock || (is_lock && lock.is_exclusive);
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             bp_proc_scan rest = line;
             if (!*rows[i].is_known && bp_proc_take_text(&rest, rows[i].key)) {

@@ -55,7 +55,7 @@ typedef struct bp_fd_info {
     bool has_flags, has_position;
     uint64_t flags; /* those of open(2), of this architecture */
     uint64_t position;
-    bool has_lock; /* it holds a lock of the file */
+    bool has_lock; /* it holds an exclusive lock of the file */
 } bp_fd_info;
 
 /* Lines that are malformed are passed over. */
