@@ -756,6 +756,7 @@ def report(name, *titles, switches=0):
 report("queue.zip", "postgres", "postgres: 15/main: app shop [local] idle in transaction", *6 * ["postgres: 15/main: app shop 10.0.0.1(4711) UPDATE waiting"],
     "postgres: 15/main: app other [local] idle in transaction", "postgres: 15/main: app stock [local] DELETE waiting", "postgres: app stock [local] SELECT")
 report("two.zip", "postgres: app shop [local] idle in transaction", "postgres: app shop [local] idle in transaction (aborted)", "postgres: app shop [local] ALTER TABLE waiting")
+report("advisory.zip", "postgres: app shop [local] idle in transaction", "postgres: app shop [local] idle", "postgres: app shop [local] SELECT waiting")
 report("none.zip", "postgres: app shop [local] idle in transaction", "postgres: 15/main: walwriter ", "postgres: waiting", "postgres: a b waiting", "psql: a b c d waiting")
 report("ran.zip", "postgres: app shop [local] DELETE waiting", switches=1)'
 database_locks() {
@@ -763,12 +764,14 @@ database_locks() {
     grep 'for a lock that' out
 }
 expect_same 'the queue' '!! 6 sessions of the database "shop" wait for a lock that another one holds, by their titles: 3 (UPDATE), 4 (UPDATE), 5 (UPDATE), 6 (UPDATE) and 2 more; none of them ran in the 2.0 s measured; 2 is idle in a transaction, and probably holds it  [processes/3-postgres/process.json]
-!! 1 session of the database "stock" waits for a lock that another one holds, by its title: 10 (DELETE); it never ran in the 2.0 s measured  [processes/10-postgres/process.json]' \
+!! 1 session of the database "stock" waits for a lock that another one holds, by its title: 10 (DELETE); it never ran in the 2.0 s measured; 11 (SELECT) may hold it  [processes/10-postgres/process.json]' \
     "$(database_locks queue.zip)"
 expect_same 'two that may have it' '!! 1 session of the database "shop" waits for a lock that another one holds, by its title: 3 (ALTER TABLE); it never ran in the 2.0 s measured; one of 1, 2, which are idle in a transaction, probably holds it  [processes/3-postgres/process.json]' \
     "$(database_locks two.zip)"
+expect_same 'an idle one may have what a function asks for' '!! 1 session of the database "shop" waits for a lock that another one holds, by its title: 3 (SELECT); it never ran in the 2.0 s measured; 1 is idle in a transaction, and may hold it; if it is an advisory lock, any other session may hold it  [processes/3-postgres/process.json]' \
+    "$(database_locks advisory.zip)"
 expect_same 'of others there is' ' ' "$(database_locks none.zip) $(database_locks ran.zip)"
-rm queue.zip two.zip none.zip ran.zip
+rm queue.zip two.zip advisory.zip none.zip ran.zip
 
 fact 'a crash has its frames one a line, a failed command its last lines, and a further process its title'
 python3 -c 'import json, zipfile

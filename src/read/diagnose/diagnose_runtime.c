@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 
@@ -20,7 +21,7 @@ static const char *take_word(const char *title, char *out, size_t out_bytes) {
  * while another session holds the lock it needs.
  */
 static bool read_title(const char *title, bp_database_session *ret_session) {
-    static const char begin[] = "postgres: ", end[] = " waiting", idle[] = "idle in transaction";
+    static const char begin[] = "postgres: ", end[] = " waiting", idle[] = "idle";
     char word[64];
     bp_database_session session = {.pid = 0};
     if (title == NULL || strncmp(title, begin, sizeof begin - 1) != 0) {
@@ -33,21 +34,25 @@ static bool read_title(const char *title, bp_database_session *ret_session) {
     at = take_word(at, session.database, sizeof session.database);
     at = take_word(at, word, sizeof word);
     size_t length = strlen(at), tail = sizeof end - 1;
-    session.waits = length > tail && strcmp(at + length - tail, end) == 0;
+    bool is_idle = strncmp(at, idle, sizeof idle - 1) == 0;
+    session.state = is_idle ? BP_DATABASE_IDLE : BP_DATABASE_WORKS;
     bp_utf8_copy(session.activity, sizeof session.activity, at);
-    if (session.waits && length - tail < sizeof session.activity) {
-        session.activity[length - tail] = '\0';
+    if (length > tail && strcmp(at + length - tail, end) == 0) {
+        session.state = BP_DATABASE_WAITS;
+        session.activity[length - tail < sizeof session.activity ? length - tail : 0] = '\0';
     }
     *ret_session = session;
-    return session.waits || strncmp(at, idle, sizeof idle - 1) == 0;
+    return length > 0 && (!is_idle || at[sizeof idle - 1] != '\0');
 }
 
-/* Takes one that did not run in the window: what its title says held for all of it. */
+/* One that waits or is idle did not run in the window: what its title says held for all of it. */
 void bp_database_add(bp_database *database, const bp_evidence *evidence) {
     const bp_json_tree *argument = bp_json_tree_rows(evidence->process, "command_line");
     bp_database_session session;
     if (!read_title(argument != NULL ? bp_json_tree_value_text(argument) : NULL, &session) ||
-        evidence->thread_count != 1 || !bp_thread_waited(evidence, &evidence->threads[0]) ||
+        evidence->thread_count != 1 ||
+        (session.state != BP_DATABASE_WORKS &&
+         !bp_thread_waited(evidence, &evidence->threads[0])) ||
         !bp_json_tree_uint(evidence->process, "pid", &session.pid)) {
         return;
     }
@@ -60,16 +65,16 @@ void bp_database_add(bp_database *database, const bp_evidence *evidence) {
     database->sessions[database->count++] = session;
 }
 
-/* "4711 (UPDATE), 4712 (DELETE) and 3 more": the sessions of a database that wait, or those that
- * are idle in a transaction. Their number, and the place of the first. */
-static size_t list_sessions(const bp_database *database, const char *name, bool waits,
+/* "4711 (UPDATE), 4712 (DELETE) and 3 more": the sessions of a database in this state. Their
+ * number, and the place of the first. */
+static size_t list_sessions(const bp_database *database, const char *name, bp_database_state state,
                             size_t *ret_first, char out[BP_SENTENCE_TEXT_BYTES]) {
     enum { named_max = 4 };
     size_t count = 0, used = 0;
     out[0] = '\0';
     for (size_t i = 0; i < database->count; i++) {
         const bp_database_session *session = &database->sessions[i];
-        if (session->waits != waits || strcmp(session->database, name) != 0) {
+        if (session->state != state || strcmp(session->database, name) != 0) {
             continue;
         }
         *ret_first = count == 0 ? i : *ret_first;
@@ -78,7 +83,7 @@ static size_t list_sessions(const bp_database *database, const char *name, bool 
         }
         used += (size_t)snprintf(out + used, BP_SENTENCE_TEXT_BYTES - used, "%s%" PRIu64,
                                  count > 1 ? ", " : "", session->pid);
-        if (waits) {
+        if (state != BP_DATABASE_IDLE) {
             used += (size_t)snprintf(out + used, BP_SENTENCE_TEXT_BYTES - used, " (%s)",
                                      session->activity);
         }
@@ -90,29 +95,57 @@ static size_t list_sessions(const bp_database *database, const char *name, bool 
     return count;
 }
 
+/* True if a lock of rows or tables is what each waits for, which a transaction holds. A function
+ * that another command calls may ask for an advisory lock, and any session may hold that one. */
+static bool want_data(const bp_database *database, const char *name) {
+    static const char *const commands[] = {"UPDATE", "DELETE",  "INSERT", "MERGE", "COPY",
+                                           "ALTER",  "CREATE",  "DROP",   "LOCK",  "TRUNCATE",
+                                           "VACUUM", "REINDEX", NULL};
+    bool is_so = true;
+    for (size_t i = 0; i < database->count; i++) {
+        const bp_database_session *session = &database->sessions[i];
+        is_so =
+            is_so && (session->state != BP_DATABASE_WAITS || strcmp(session->database, name) != 0 ||
+                      bp_array_has_start(commands, session->activity));
+    }
+    return is_so;
+}
+
+#define WAITING_SESSIONS                                                                           \
+    "{}{} session{|s} of the database \"{}\" wait{s|} for a lock that another one holds, by "      \
+    "{}: {}; {} ran in the {} measured"
+
 /* One finding for each database, however many of its sessions wait. */
 void bp_database_find(const bp_database *database, bp_evidence *evidence) {
     for (size_t i = 0; i < database->count; i++) {
         const bp_database_session *session = &database->sessions[i];
         char waiting[BP_SENTENCE_TEXT_BYTES], idle[BP_SENTENCE_TEXT_BYTES];
-        size_t first, first_idle;
-        size_t count = list_sessions(database, session->database, true, &first, waiting);
-        size_t idle_count = list_sessions(database, session->database, false, &first_idle, idle);
+        char working[BP_SENTENCE_TEXT_BYTES];
+        const char *name = session->database;
+        size_t first, other;
+        size_t count = list_sessions(database, name, BP_DATABASE_WAITS, &first, waiting);
+        size_t idle_count = list_sessions(database, name, BP_DATABASE_IDLE, &other, idle);
         if (count == 0 || first != i) {
             continue; /* or said already */
         }
+        (void)list_sessions(database, name, BP_DATABASE_WORKS, &other, working);
+        bool is_data = want_data(database, name);
+        bool is_likely = is_data && working[0] == '\0' && !database->has_more;
+        const char *advisory = !is_data && idle_count > 0 ? "an advisory lock" : "";
         evidence->folder = session->folder;
         bp_find_as(
             evidence, BP_DIAGNOSIS_DATABASE_LOCK, "process.json",
-            "{}{} session{|s} of the database \"{}\" wait{s|} for a lock that another one holds, "
-            "by "
-            "{}: {}; {} ran in the {} measured{[; {} is idle in a transaction, and probably holds "
-            "it]}{[; one of {}, which are idle in a transaction, probably holds it]}",
+            is_likely ? WAITING_SESSIONS
+                "{[; {} is idle in a transaction, and probably holds it]}{[; one of {}, which are "
+                "idle in a transaction, probably holds it]}"
+                      : WAITING_SESSIONS
+                "{[; {} is idle in a transaction, and may hold it]}{[; one of {}, which are idle "
+                "in a transaction, may hold it]}{[; {} may hold it]}{[; if it is {}, any other "
+                "session may hold it]}",
             BP_ARGUMENTS(BP_TEXT(database->has_more ? "at least " : ""), BP_COUNT(count),
-                         BP_TEXT(session->database),
-                         BP_TEXT(count == 1 ? "its title" : "their titles"), BP_TEXT(waiting),
-                         BP_TEXT(count == 1 ? "it never" : "none of them"),
+                         BP_TEXT(name), BP_TEXT(count == 1 ? "its title" : "their titles"),
+                         BP_TEXT(waiting), BP_TEXT(count == 1 ? "it never" : "none of them"),
                          BP_SECS(session->window_ms), BP_TEXT(idle_count == 1 ? idle : ""),
-                         BP_TEXT(idle_count > 1 ? idle : "")));
+                         BP_TEXT(idle_count > 1 ? idle : ""), BP_TEXT(working), BP_TEXT(advisory)));
     }
 }

@@ -208,9 +208,14 @@ bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind);
  * while its process is read; what they say together is found behind the last, with evidence that
  * has a report and findings alone. diagnose_runtime.c. */
 enum { BP_DATABASE_SESSION_MAX = 64 };
+typedef enum bp_database_state {
+    BP_DATABASE_WAITS,
+    BP_DATABASE_IDLE, /* in a transaction */
+    BP_DATABASE_WORKS
+} bp_database_state;
 typedef struct bp_database_session {
     uint64_t pid;
-    bool waits; /* else it is idle in a transaction */
+    bp_database_state state;
     double window_ms;
     char database[64], activity[40], folder[96];
 } bp_database_session;
