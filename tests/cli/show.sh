@@ -152,7 +152,7 @@ grep -q '<h1>sh: exited with status 1</h1>' status.html || wrong 'the page has a
 run show unseen.zip
 expect_same 'the title' 'sh: crash' "$(head -n 1 out)"
 grep -q '^triggered  2026-11-22T10:00:30.000Z, the last sign of life: ' out || wrong "it is $(cat out)"
-grep -q '^!! the process died without a report; what it had recorded was recovered  \[metadata.json\]$' out ||
+grep -q '^!! the process ended without closing its session, and no handler saw why: it exited, or was killed; what it had recorded was recovered  \[metadata.json\]$' out ||
     wrong "it is $(cat out)"
 run show seen.zip
 grep -q '^triggered  2026-11-22T10:00:30.000Z$' out || wrong "it is $(cat out)"
@@ -488,7 +488,7 @@ for line in '!! crash in draw: SIGSEGV at 0x8 in thread worker (7).*, in draw < 
     '!! the file system of the working directory is 100 % full: 0.0 KiB are left  \[system.json\]'; do
     grep -q "^$line" out || wrong "no finding '$line' in: $(cat out)"
 done
-if grep -q 'died without a report' out; then wrong 'it has its crash'; fi
+if grep -q 'ended without closing' out; then wrong 'it has its crash'; fi
 [ "$(grep -c 'the file system of' out)" = 3 ] || wrong "it is $(cat out)"
 
 fact 'idle processes with the same title are one row, and those beyond twelve rows are counted'
@@ -899,6 +899,9 @@ report("node", {"signal": 6, "name": "SIGABRT"}, ["<--- JS stacktrace --->", "FA
     "----- Native stack trace -----", " 1: 0xb78db3 node::f() [node]", "10: 0x195e476  [node]"])
 report("event", {"status": 1}, ["node:events:502", "      throw er;", "      ^", "Error: ENOENT: x", "    at f",
     "Emitted \x27error\x27 event on Server instance at:", "    at g", "  code: 1", "}", "Node.js v20.20.2"])
+report("hostile-trace", {"status": 1}, ["  File \"", "  File \"a\", line ", "  File \"b.py\", line 99999999999999999999999, in ", "E"])
+report("go-trace", {"status": 2}, ["panic: x", "\t:", "goroutine 1 [running]:", "panic(0)", "\t/go/panic.go:1", "main.work(0x1)", "\t/srv/x.go:12 +0x1"])
+report("no-trace", {"status": 2}, ["panic: x", "goroutine", "goroutine 1 [running]:", "\t", "("])
 report("mark", {"status": 1}, ["*** FATAL CONFIG FILE ERROR ***", "at line 2", ">>> \x27bogus yes\x27", "Bad directive"])
 report("lld", {"status": 1}, ["ld.lld: error: undefined symbol: f", ">>> referenced by x.c", ">>>               x.o:(main)",
     "clang: error: linker command failed with exit code 1 (use -v to see invocation)"])
@@ -948,6 +951,9 @@ trouble|its last words: ERROR: cannot open channel 7
 port|its last words: # Warning: bind: Address already in use
 node|its last words: FATAL ERROR: Reached heap limit
 event|its last words: Error: ENOENT: x
+hostile-trace|its last words: E
+go-trace|its last words: panic: x; in main.work \(x.go:12\)
+no-trace|its last words: panic: x
 mark|its last words: >>> 'bogus yes' Bad directive
 lld|its last words: ld.lld: error: undefined symbol: f
 virtual|its last words: pure virtual method called

@@ -170,6 +170,41 @@ prepare_no_interpreter() {
     chmod +x script
 }
 
+
+# build COMPILER...: makes ./built of its input; without this compiler, or its library, the row is left out.
+build() {
+    needs "$1"
+    "$@" || leave_out "$* cannot build it"
+}
+prepare_address_sanitizer() {
+    build gcc -g -fsanitize=address -w -x c - -o built <<'END'
+void free(void *);
+void *malloc(unsigned long);
+void use_after_free(int *at) { *at = 1; }
+int main(void) { int *at = malloc(4); free(at); use_after_free(at); return 0; }
+END
+}
+prepare_valgrind_error() {
+    build gcc -g -w -x c - -o built <<'END'
+void free(void *);
+void *malloc(unsigned long);
+void write_beyond(int *at) { at[9] = 1; }
+int main(void) { int *at = malloc(4); write_beyond(at); free(at); return 0; }
+END
+}
+prepare_go_place() {
+    cat >x.go <<'END'
+package main
+func port(c *[]int) int { return (*c)[0] }
+func main() { println(port(nil)) }
+END
+    build go build -gcflags=-l -o built x.go
+}
+prepare_go_deadlock() {
+    printf 'package main\nfunc main() { make(chan int) <- 1 }\n' >x.go
+    build go build -o built x.go
+}
+
 # Swap is the whole machine's: only by hand.
 begin_swapped() {
     needs_root

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
+#include "diagnose/trace.h"
 #include "entries/frames.h"
 #include "model/entry.h"
 #include "model/fields.h"
@@ -44,8 +45,8 @@ static const struct {
                {" at pc=0x", 0},      /* the signal that HotSpot caught */
                {"There is insufficient memory for the Java", 0},
                {"Exception in thread", 0}, /* Java */
-               {"AddressSanitizer: ", 0},
-               {"ThreadSanitizer: ", 0},
+               {"Sanitizer: ", 0},
+               {"==    at 0x", 0}, /* valgrind, below its error */
                {"runtime error: ", 0},
                {"fatal: ", 8},                     /* git, and advice */
                {"Could not read package.json", 8}, /* npm */
@@ -69,9 +70,11 @@ static const struct {
                 {"compilation terminated.", ""},
                 {"collect2: error: ld returned", ""},
                 {"", "error: linker command failed"}, /* clang */
-                {"", ": note: "},                     /* gcc, clang */
-                {"note: ", ""},                       /* Rust */
-                {" error", ""},                       /* "1 error" of javac, and clang */
+                {"", ": warning: "},
+                {"", ": all warnings being treated as errors"},
+                {"", ": note: "}, /* gcc, clang */
+                {"note: ", ""},   /* Rust */
+                {" error", ""},   /* "1 error" of javac, and clang */
                 {" warning", "generated."},
                 {"error: aborting due to", ""},
                 {"error: could not compile", ""},
@@ -93,6 +96,12 @@ static const struct {
                 {"rsync error: ", ""},
                 {"rsync: connection unexpectedly closed", ""},
                 {"", ": terminating, "}, /* sshd */
+                {"", "contains errors"}, /* PostgreSQL */
+                {"", "database system is shut down"},
+                {"", "[ERROR] Aborting"}, /* MySQL */
+                {" failed", " in "},      /* pytest, behind what failed */
+                {"FAILED (", ""},         /* unittest */
+                {"Ran ", " test"},
                 {"nginx: ", " test failed"},
                 {"dpkg: error processing", ""},
                 {"Errors were encountered while processing", ""},
@@ -111,13 +120,8 @@ static const struct {
 /* `searched_max`: words that are further back are no cause of the end, but for a trace. */
 enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES, searched_max = 256 };
 
-/* With its indentation. */
-static const char *raw_line(const bp_evidence *evidence, uint64_t number) {
-    return evidence->output[number % BP_EVIDENCE_LINE_MAX];
-}
-
 static const char *output_line(const bp_evidence *evidence, uint64_t number) {
-    const char *line = raw_line(evidence, number);
+    const char *line = bp_output_line(evidence, number);
     return line + strspn(line, " \t");
 }
 
@@ -193,11 +197,11 @@ static bool is_native_trace(const char *line) {
 
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
 static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
-    const char *line = raw_line(evidence, number);
+    const char *line = bp_output_line(evidence, number);
     size_t digits = strspn(line, "0123456789");
     bool is_above_caret = number + 1 < evidence->output_count &&
                           output_line(evidence, number + 1)[0] == '^' &&
-                          raw_line(evidence, number + 1)[0] != '^';
+                          bp_output_line(evidence, number + 1)[0] != '^';
     return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
            starts_with(line, ">>> ") || (digits > 0 && starts_with(line + digits, " |"));
 }
@@ -221,7 +225,8 @@ static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     enum { looked_at_max = 8 };
     uint64_t count = evidence->output_count;
     for (uint64_t at = count; at > first && count - at < looked_at_max; at--) {
-        if (is_of_trouble(output_line(evidence, at - 1)) && !is_continuation(evidence, at - 1)) {
+        const char *line = output_line(evidence, at - 1);
+        if (is_of_trouble(line) && !is_trailer(line) && !is_continuation(evidence, at - 1)) {
             return at - 1;
         }
     }
@@ -238,6 +243,21 @@ static uint64_t find_first(const bp_evidence *evidence) {
         first--;
     }
     return first;
+}
+
+/* Of the line where the report of a tool was found, the line of it that says most: the summary of a
+ * sanitizer has the place, and the error of valgrind stands above its trace. */
+static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint64_t at) {
+    const char *line = output_line(evidence, at);
+    if (strstr(line, "==    at 0x") != NULL && at > first) {
+        return at - 1;
+    }
+    for (uint64_t i = at; strstr(line, "Sanitizer: ") != NULL && i < evidence->output_count; i++) {
+        if (starts_with(output_line(evidence, i), "SUMMARY: ")) {
+            return i;
+        }
+    }
+    return at;
 }
 
 /* The line that says why: where a runtime begins to, or else the last one that is not a mere
@@ -263,23 +283,31 @@ static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     } else if (found == count && takes_any && count > first) {
         found = count - 1;
     }
-    return found;
+    return found < count ? find_headline(evidence, first, found) : count;
 }
 
-/* Its root in Java, or the next line where that belongs to it; "" for nothing more. */
-static const char *find_rest(const bp_evidence *evidence, uint64_t at) {
+/* Its root in Java and Node, or the next line where that belongs to it, without a trace between
+ * them; `at` for nothing more. */
+static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
     const char *line = output_line(evidence, at);
-    for (uint64_t i = evidence->output_count; i > at + 1; i--) {
-        if (starts_with(raw_line(evidence, i - 1), "Caused by: ")) {
-            return output_line(evidence, i - 1);
+    uint64_t next = at + 1, count = evidence->output_count;
+    for (uint64_t i = count; i > next; i--) {
+        if (starts_with(bp_output_line(evidence, i - 1), "Caused by: ") ||
+            starts_with(output_line(evidence, i - 1), "[cause]: ")) {
+            return i - 1;
         }
     }
-    if (at + 1 == evidence->output_count) {
-        return "";
+    if (next < count && starts_with(output_line(evidence, next), "Traceback (most recent")) {
+        do {
+            next++;
+        } while (next < count && is_continuation(evidence, next));
     }
-    const char *next = output_line(evidence, at + 1);
+    if (next == count) {
+        return at;
+    }
+    const char *rest = output_line(evidence, next);
     bool belongs = (line[0] != '\0' && line[strlen(line) - 1] == ':') || starts_with(line, ">>> ");
-    return belongs || starts_with(next, "what():") || starts_with(next, "--> ") ? next : "";
+    return belongs || starts_with(rest, "what():") || starts_with(rest, "--> ") ? next : at;
 }
 
 /* libstdc++ says in two lines what is one sentence. False where the line is none of it. */
@@ -297,14 +325,19 @@ static bool join_exception(const char *line, const char *rest, char out[words_by
     return true;
 }
 
-/* The last output about the end, or the abort message of glibc; false with "" for none. */
-static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes]) {
+/* The last output about the end, and where its trace leads; or the abort message of glibc. False
+ * with "" for none. */
+static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes],
+                            char place[BP_TRACE_PLACE_BYTES]) {
     uint64_t at = find_cause(evidence, takes_any);
+    place[0] = '\0';
     if (at == evidence->output_count) {
         bp_utf8_copy(out, words_bytes, bp_json_tree_text_or(evidence->crash, "abort_message", ""));
         return out[0] != '\0';
     }
-    const char *rest = find_rest(evidence, at);
+    uint64_t rest_at = find_rest(evidence, at);
+    const char *rest = rest_at > at ? output_line(evidence, rest_at) : "";
+    bp_trace_find_place(evidence, find_first(evidence), rest_at, place);
     if (!join_exception(output_line(evidence, at), rest, out)) {
         (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
                        rest[0] != '\0' ? " " : "", rest);
@@ -313,10 +346,10 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
 }
 
 void bp_diagnose_last_words(bp_evidence *evidence) {
-    char words[words_bytes];
-    if (find_last_words(evidence, true, words)) {
+    char words[words_bytes], place[BP_TRACE_PLACE_BYTES];
+    if (find_last_words(evidence, true, words, place)) {
         bp_find_in(evidence, evidence->output_count > 0 ? "logs.jsonl" : "crash.json",
-                   "its last words: {}", BP_TEXT(words));
+                   "its last words: {}{[; in {}]}", BP_TEXT(words), BP_TEXT(place));
     }
 }
 
@@ -332,9 +365,9 @@ void bp_diagnose_crash(bp_evidence *evidence) {
     }
     bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
     if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
-        char words[words_bytes];
+        char words[words_bytes], unused[BP_TRACE_PLACE_BYTES];
         bool is_of_exception = starts_with(cause, "uncaught exception ");
-        if (find_last_words(evidence, false, words) &&
+        if (find_last_words(evidence, false, words, unused) &&
             (!is_of_exception || starts_with(words, "uncaught exception "))) {
             bp_utf8_copy(cause, sizeof cause, words);
         }
@@ -468,6 +501,7 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     const char *at;
     uint64_t status = exit_status(evidence);
     const char *words = "";
+    const char *name = bp_json_tree_text_or(evidence->metadata, "process_name", "");
     const char *signal =
         status > 128 && status < 160 ? bp_model_signal_name((int)status - 128) : NULL;
     if (status == 0) {
@@ -477,6 +511,8 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
         words = ", a shell's word for a command that cannot be executed";
     } else if (status == 127 && was_shell(evidence)) {
         words = ", a shell's word for a command that was not found";
+    } else if (status == 124 && strcmp(name, "timeout") == 0) {
+        words = ", the word of timeout(1) for a command that took too long";
     } else if (signal != NULL) {
         words = ", a shell's word for a child that died of ";
     }
@@ -617,8 +653,11 @@ void bp_diagnose_died(bp_evidence *evidence) {
         strcmp(bp_json_tree_text_or(evidence->metadata, "session_end", ""), "died") == 0;
     if (has_died && evidence->crash == NULL && exit_status(evidence) == 0 &&
         !bp_exit_signal(evidence->metadata, signal)) {
-        bp_find(evidence, "the process died without a report; what it had recorded was recovered",
-                BP_END);
+        bp_find(
+            evidence,
+            "the process ended without closing its session, and no handler saw why: it exited, or "
+            "was killed; what it had recorded was recovered",
+            BP_END);
     }
 }
 
