@@ -256,6 +256,13 @@ def own_pipe(name, finding, pid=7, complete=True, handlers=[], **members):
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
 
+def children(name, finding, words="", kind="character_device", state="established", ended=10, window=2000, others=[], more=False, reads=0, **members):
+    command = {"name": "job", "count": 2, "failed": 2, "succeeded": 0, "longest_ms": 500, "status": 3, **members}
+    yield name, finding, {"metadata.json": {}, "files.json": {"files": [{"number": 0, "kind": kind, "socket": {"state": state}}]},
+        "runtime-metrics.json": {"sample_window_ms": window, "threads": [], "process": {"children": {
+            "ended_at_least": ended, "parent_read_chars": reads, "has_more_commands": more, "commands": [command, *others]}}}}, words
+
+
 def shared_futex(name, finding, executable="/bin/a", **call):
     yield name, finding, {
         "metadata.json": {}, "process.json": {"executable": executable}, "threads.json": {"pid": 7, "signal_handlers": [],
@@ -355,6 +362,24 @@ rows = [
     *shared_futex("own-futex", "", executable="/bin/python3", own_futex=True),
     *shared_futex("named-futex", "call-blocked", shared_futex=True, semaphore="sem.jobs"),
     *shared_futex("misnamed-futex", "", shared_futex=True, semaphore=7),
+    *children("crash-loop", "children-come-and-go", 'again and again: at least 10 of its children ended in 2.0 s; those that were seen ended with status 3 within 500 ms'),
+    *children("crash-killed", "children-come-and-go", "were killed by SIGSEGV within", signal="SIGSEGV", kind="pipe", reads=99, status=0),
+    *children("crash-slow", "", ended=9),
+    *children("crash-short", "", window=999),
+    *children("crash-lives", "", longest_ms=501),
+    *children("crash-once", "", count=1, failed=1),
+    *children("crash-fork", "children-come-and-go", "children of its own program", own=True),
+    *children("crash-beside", "children-come-and-go", 'job', others=[{"name": "date", "count": 9, "succeeded": 9}]),
+    *children("crash-many", "", others=[{"name": "a", "count": 1}, {"name": "b", "count": 1}]),
+    *children("crash-more", "", more=True),
+    *children("crash-fed", "", kind="pipe", reads=10),
+    *children("crash-captured", "children-come-and-go", 'job', reads=10),
+    *children("crash-served", "", state="listening"),
+    *children("crash-works", "", failed=0),
+    *children("crash-same", "children-come-and-go", "were seen ended within 500 ms", failed=0, ended=40),
+    *children("crash-forks", "", failed=0, ended=40, own=True),
+    *children("crash-reads", "", failed=0, ended=40, reads=40),
+    *children("crash-pairs", "", failed=0, ended=40, others=[{"name": "a", "count": 1}]),
     *own_pipe("own-pipe", "nobody-can-wake"),
     *own_pipe("pipe-of-two", "", pid=8),
     *own_pipe("pipe-of-some", "", complete=False),

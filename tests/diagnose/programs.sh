@@ -1020,6 +1020,53 @@ while True: time.sleep(0.1)'
     pid=$reader
 }
 
+# with_children COMMAND...: begins it, and it has begun a child.
+with_children() {
+    begin "$@"
+    await "[ -n \"\$(cat /proc/$pid/task/$pid/children)\" ]"
+}
+
+begin_shell_crash_loop() { with_children sh -c 'while :; do /bin/false; done'; }
+begin_shell_respawns() { with_children sh -c 'while :; do /bin/false; sleep 0.1; done'; }
+begin_python_crash_loop() {
+    begin_ready python3 -c '
+import subprocess, time
+while True:
+    subprocess.run(["ls", "/nosuch"])
+    print("ready", flush=True)
+    time.sleep(0.05)'
+}
+
+begin_find_exec() { with_children find / -xdev -type f -exec /bin/false {} \;; }
+begin_xargs_works() {
+    seq 1000000 >list
+    input=list
+    with_children xargs -n 1 /bin/true
+    input=
+}
+begin_shell_reads() {
+    seq 1000000 >list
+    with_children sh -c 'while read -r line; do grep -q nosuch /etc/hostname; done <list'
+}
+begin_configure() {
+    with_children sh -c 'while :; do for header in /usr/include/*.h; do
+        echo "#include <$header>" >conftest.c; sed -n 1p conftest.c; expr "$header" : "x"; cat conftest.c
+        grep -q x conftest.c; rm -f conftest.c; done; done'
+}
+begin_make_works() {
+    needs make
+    seq 100000 | sed 's/.*/all: t&/' >Makefile
+    printf '%%:;@/bin/true $@\n' >>Makefile
+    with_children make -j 2
+}
+begin_git_works() {
+    needs git
+    git init -q repository
+    git -C repository -c user.name=a -c user.email=a commit -q --allow-empty -m first
+    with_children sh -c 'while :; do git -C repository -c user.name=a -c user.email=a commit -q --allow-empty -m next
+        git -C repository status; git -C repository log -1; done'
+}
+
 begin_tar_works() {
     begin sh -c 'while :; do tar cf - /usr/lib/python3 | cat; done >/dev/null'
     await "pgrep -P $pid -x tar"

@@ -94,6 +94,46 @@ static void poll_without_timeout(void) {
     }
 }
 
+/* A child that fails at once, and the next one. */
+static void fork_again(void) {
+    say_ready();
+    for (;;) {
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(1);
+        }
+        check(waitpid(child, NULL, 0) == child ? 0 : -1);
+    }
+}
+
+static struct sockaddr_in server;
+
+static void ask_for_ever(void) {
+    char byte;
+    for (;;) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        check(connect(fd, (struct sockaddr *)&server, sizeof server));
+        (void)read(fd, &byte, 1);
+        (void)close(fd);
+    }
+}
+
+/* A server that begins a child for each request, of which each says that it found nothing. */
+static void fork_for_requests(void) {
+    int listener = listen_here(8, &server);
+    (void)start_child(ask_for_ever);
+    say_ready();
+    for (;;) {
+        int fd = accept(listener, NULL, NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(1);
+        }
+        check(waitpid(child, NULL, 0) == child ? 0 : -1);
+        (void)close(fd);
+    }
+}
+
 /* As of one that takes the end of a file for no data yet. */
 static void read_end_of_file(void) {
     char byte;
@@ -351,6 +391,8 @@ static void contend(void) {
 
 const sick_program sick_cpu[] = {{"spin", spin},
                                  {"spin-in-thread", spin_in_thread},
+                                 {"fork-loop", fork_again},
+                                 {"forks-for-requests", fork_for_requests},
                                  {"spin-in-library", spin_in_library},
                                  {"spin-on-lock", spin_on_lock},
                                  {"threads-come-and-go", threads_come_and_go},

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/status.h"
 #include "model/fields.h"
@@ -226,6 +227,39 @@ void bp_metrics_describe(const bp_metrics *metrics, uint64_t triggered_ns, char 
                    distance, ended);
 }
 
+static void add_command(bp_json *json, const bp_child_command *command) {
+    int status = command->status;
+    bool has_signal = command->failed_count > 0 && WIFSIGNALED(status);
+    bp_json_object_begin(json, NULL);
+    bp_model_add_name(json, "name", command->name, sizeof command->name);
+    bp_model_add_flag(json, "own", command->is_own);
+    bp_json_add_uint(json, "count", command->count);
+    bp_model_add_ms(json, "longest_ms", command->longest_ns);
+    bp_json_add_uint(json, "succeeded", command->succeeded_count);
+    bp_json_add_uint(json, "failed", command->failed_count);
+    bp_model_add_known_uint(json, "status", command->failed_count > 0 && WIFEXITED(status),
+                            (uint64_t)WEXITSTATUS(status));
+    bp_model_add_known_text(json, "signal",
+                            has_signal ? bp_model_signal_name(WTERMSIG(status)) : NULL);
+    bp_json_object_end(json);
+}
+
+static void add_children(bp_json *json, const bp_children *children) {
+    bp_json_object_begin(json, "children");
+    bp_json_add_uint(json, "looks", children->look_count);
+    bp_json_add_uint(json, "ended_at_least", children->ended_count);
+    bp_model_add_known_uint(json, "count_at_first", children->has_counts, children->first_count);
+    bp_model_add_known_uint(json, "count_at_last", children->has_counts, children->last_count);
+    bp_model_add_known_uint(json, "parent_read_chars", children->has_reads, children->read_chars);
+    bp_json_array_begin(json, "commands");
+    for (size_t i = 0; i < children->command_count; i++) {
+        add_command(json, &children->commands[i]);
+    }
+    bp_json_array_end(json);
+    bp_model_add_flag(json, "has_more_commands", children->has_more_commands);
+    bp_json_object_end(json);
+}
+
 static void add_process(bp_json *json, const bp_metrics *metrics) {
     bp_json_object_begin(json, "process");
     bp_json_add_number(json, "cpu_percent", metrics->cpu_percent, 2);
@@ -248,6 +282,11 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
             bp_json_object_end(json);
         }
         bp_json_array_end(json);
+    }
+    bool has_children = metrics->children.ended_count > 0 || metrics->children.last_count > 0 ||
+                        metrics->children.command_count > 0;
+    if (has_children) {
+        add_children(json, &metrics->children);
     }
     if (metrics->has_uptime) {
         bp_json_add_number(json, "uptime_secs", metrics->uptime_secs, 3);

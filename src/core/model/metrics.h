@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "platform/child_watch.h"
 #include "platform/task.h"
 
 /*
@@ -59,6 +60,7 @@ typedef struct bp_metrics {
     uint64_t rss_kb, vm_size_kb;
     bp_memory_sample memory[BP_METRICS_MEMORY_MAX]; /* as far as they were taken; oldest first */
     size_t memory_count;
+    bp_children children; /* as far as anybody looked at them */
     bool has_uptime;
     double uptime_secs;
     bp_thread_metrics *threads; /* those alive at the second snapshot, ascending by tid */

@@ -14,6 +14,7 @@ struct bp_sampler {
     bp_task_snapshot last; /* for when the process has ended at the end of the window */
     bp_memory_sample memory[BP_METRICS_MEMORY_MAX];
     size_t memory_count;
+    bp_child_watch *children; /* NULL: nobody looks at them */
 };
 
 bugpack_status bp_sampler_open(pid_t pid, bool with_descendants, bp_sampler **ret_sampler,
@@ -34,6 +35,8 @@ bugpack_status bp_sampler_open(pid_t pid, bool with_descendants, bp_sampler **re
 static void drop_window(bp_sampler *sampler) {
     bp_task_snapshot_release(&sampler->first);
     bp_task_snapshot_release(&sampler->last);
+    bp_child_watch_free(sampler->children);
+    sampler->children = NULL;
     sampler->is_open = sampler->is_shared = false;
     sampler->has_last = false;
     sampler->memory_count = 0;
@@ -87,6 +90,7 @@ bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     sampler->is_open = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
         note_memory(sampler, &sampler->first);
+        sampler->children = bp_child_watch_new(sampler->task);
     }
     return status;
 }
@@ -123,6 +127,10 @@ bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error) {
     return status;
 }
 
+bool bp_sampler_look(bp_sampler *sampler) {
+    return bp_child_watch_look(sampler->children);
+}
+
 bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugpack_error *error) {
     if (!sampler->is_open) {
         return bp_fail(error, BUGPACK_ERR_INVALID, "the sampler has no open window");
@@ -138,6 +146,7 @@ bugpack_status bp_sampler_end(bp_sampler *sampler, bp_metrics *ret_metrics, bugp
     if (status == BUGPACK_OK) {
         memcpy(ret_metrics->memory, sampler->memory, sizeof sampler->memory);
         ret_metrics->memory_count = sampler->memory_count;
+        ret_metrics->children = bp_child_watch_result(sampler->children);
     }
     bp_task_snapshot_release(&second);
     bp_task_snapshot_release(&sampler->last);

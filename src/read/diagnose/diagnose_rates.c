@@ -117,6 +117,91 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
     }
 }
 
+/* True if it serves others: then each child may be one of them. */
+static bool has_listener(const bp_evidence *evidence) {
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *socket = bp_json_tree_object(evidence->files.rows[i], "socket");
+        if (strcmp(bp_json_tree_text_or(socket, "state", ""), "listening") == 0) {
+            return true;
+        }
+    }
+    return evidence->files.count < evidence->files.total_count;
+}
+
+/* True if it may read the work of its children from standard input, as xargs does. */
+static bool has_input(const bp_evidence *evidence) {
+    static const char *const kinds[] = {"file", "pipe", "fifo", "socket", NULL};
+    const char *kind = bp_json_tree_text_or(bp_evidence_file(evidence, 0), "kind", "");
+    return bp_array_has_text(kinds, kind);
+}
+
+/* The command of the children that fails most, or that most of them run; NULL where they run more
+ * than two. Forks count where nothing is executed: the others were seen a moment too early. */
+static const bp_json_tree *find_command(const bp_json_tree *children, uint64_t *ret_count) {
+    const bp_json_tree *worst = NULL, *fork = NULL;
+    uint64_t worst_failed = 0, worst_seen = 0;
+    *ret_count = 0;
+    BP_JSON_EACH (command, bp_json_tree_rows(children, "commands")) {
+        uint64_t seen = bp_json_tree_uint_or(command, "count", 0);
+        uint64_t failed = bp_json_tree_uint_or(command, "failed", 0);
+        bool is_own = bp_json_tree_is_true(command, "own");
+        fork = is_own ? command : fork;
+        *ret_count += !is_own && seen > 0;
+        if (!is_own && (failed > worst_failed || (failed == worst_failed && seen > worst_seen))) {
+            worst = command;
+            worst_failed = failed;
+            worst_seen = seen;
+        }
+    }
+    bool has_more = bp_json_tree_is_true(children, "has_more_commands") || *ret_count > 2;
+    return has_more ? NULL : *ret_count > 0 ? worst : fork;
+}
+
+/*
+ * A program that is started again and again and fails at once; or one that is started so without an
+ * end and with nothing to do that would differ. What works starts programs with other arguments, in
+ * other folders, of other names (make, find, configure), or reads what they are to do (xargs, a
+ * loop of a shell over lines).
+ */
+void bp_diagnose_ended_children(bp_evidence *evidence) {
+    enum { ended_min = 8, seen_min = 2 };
+    static const double window_min_ms = 1000, rate_min = 5, steady_rate_min = 20, life_max_ms = 500;
+    const bp_json_tree *children =
+        bp_json_tree_object(bp_json_tree_object(evidence->metrics, "process"), "children");
+    uint64_t count = 0;
+    const bp_json_tree *command = find_command(children, &count);
+    uint64_t seen = bp_json_tree_uint_or(command, "count", 0);
+    uint64_t failed = bp_json_tree_uint_or(command, "failed", 0);
+    uint64_t ended = bp_json_tree_uint_or(children, "ended_at_least", 0);
+    uint64_t chars = bp_json_tree_uint_or(children, "parent_read_chars", UINT64_MAX);
+    uint64_t status = bp_json_tree_uint_or(command, "status", 0);
+    const char *signal = bp_json_tree_text_or(command, "signal", "");
+    bool is_own = bp_json_tree_is_true(command, "own");
+    double longest_ms;
+    ended = ended > seen ? ended : seen;
+    double rate = (double)ended * 1000 / evidence->window_ms;
+    if (evidence->window_ms < window_min_ms || ended < ended_min || seen < seen_min ||
+        rate < rate_min || !bp_json_tree_number(command, "longest_ms", &longest_ms) ||
+        longest_ms > life_max_ms) {
+        return;
+    }
+    bool fails = failed >= seen_min && bp_json_tree_uint_or(command, "succeeded", 0) * 10 <= failed;
+    bool is_killed = fails && signal[0] != '\0';
+    bool is_fed = chars >= ended;
+    bool may_work = has_listener(evidence) || (is_fed && (!fails || has_input(evidence)));
+    bool is_same = !is_own && count == 1 && rate >= steady_rate_min;
+    if (is_killed || (!may_work && (fails || is_same))) {
+        bp_find(evidence,
+                "it starts {[\"{}\"]}{} again and again: at least {} of its children ended in {}; "
+                "those that were seen {}{}{[ with status {}]} within {}",
+                BP_CUT_TEXT(is_own ? "" : bp_json_tree_text_or(command, "name", "?"), 63),
+                BP_TEXT(is_own ? "children of its own program" : ""), BP_COUNT(ended),
+                BP_SECS(evidence->window_ms), BP_TEXT(is_killed ? "were killed by " : "ended"),
+                BP_TEXT(is_killed ? signal : ""), BP_COUNT(fails ? status : 0),
+                BP_NUMBER(longest_ms, 0, " ms"));
+    }
+}
+
 /*
  * Java and .NET name the threads of their collectors; the serial collector of Java is its "VM
  * Thread", which does little else. A program that does hardly more than make new objects may spend

@@ -152,6 +152,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(ENDED_THREADS, "threads-come-and-go", WARNING, ended_threads, PROCESS, \
         "runtime-metrics.json", ".process.ended_threads_cpu_ms", \
         "look for what starts a thread for each piece of work; perf trace -s -p shows them") \
+    ROW(ENDED_CHILDREN, "children-come-and-go", WARNING, ended_children, PROCESS, \
+        "runtime-metrics.json", ".process.children", \
+        "start it by itself, as by bugpack run --stacks, to see why it ends") \
     ROW(THROTTLED, "cpu-throttled", WARNING, throttled, PROCESS, "system.json", \
         ".cgroups[].cpu.session_throttled_periods", "") \
     ROW(STARVED, "cpu-starved", WARNING, starved, PROCESS, "runtime-metrics.json", \

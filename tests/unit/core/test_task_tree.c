@@ -3,6 +3,7 @@
  */
 #include <sys/stat.h>
 
+#include "platform/child_watch.h"
 #include "unit/proc_recording.h"
 #include "unit/unit.h"
 
@@ -207,4 +208,53 @@ Test(task_tree, counts_a_descendant_that_runs_and_cannot_be_read) {
     snapshot = take(task);
     cr_expect(eq(sz, snapshot.unread_count, 0), "those that ended are not counted");
     bp_task_snapshot_release(&snapshot);
+}
+
+/* A child of 7 that began so many ticks after the watch, and what it executes. */
+static void put_child(int pid, const char *line, int ticks) {
+    char name[64];
+    put(pid, 7, 0, 0, (int)(made.root.boottime_ns / 10000000) + ticks);
+    (void)snprintf(name, sizeof name, "%d/cmdline", pid);
+    made_proc_write(&made, name, line);
+}
+
+Test(task_tree, children_that_end_are_grouped_by_what_they_executed) {
+    bp_task *single;
+    put_child(7, "supervisor", -1000);
+    cr_assert(eq(int, bp_task_open_below(&made.root, 7, false, &single, NULL), BUGPACK_OK));
+    bp_child_watch *watch = bp_child_watch_new(single);
+    put_child(8, "old", -1);
+    put_child(9, "supervisor", 1);
+    put_children(7, "8 9 ");
+    cr_expect(not(bp_child_watch_look(NULL)));
+    (void)bp_child_watch_look(watch);
+    put_child(9, "server", 1); /* it has executed */
+    put_child(10, "supervisor", 1);
+    put_children(7, "8 9 10 ");
+    (void)bp_child_watch_look(watch);
+    made_proc_write(&made, "7/stat",
+                    "7 (p7) S 1 7 7 0 -1 0 0 300 0 0 0 0 0 0 20 0 1 0 5000 4096 1 \n");
+    put_child(11, "server", 2);
+    put_children(7, "8 10 11 ");
+    end(9);
+    made_proc_write(
+        &made, "10/stat",
+        "10 (p10) Z 7 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 6001 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+        "0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 768 \n");
+    (void)bp_child_watch_look(watch);
+    bp_children seen = bp_child_watch_result(watch);
+    cr_expect(eq(u64, seen.look_count, 3));
+    cr_expect(eq(u64, seen.first_count, 2));
+    cr_expect(eq(u64, seen.last_count, 3));
+    cr_expect(eq(u64, seen.ended_count, 1));
+    cr_expect(eq(sz, seen.command_count, 2));
+    cr_expect(seen.commands[0].is_own);
+    cr_expect(eq(u64, seen.commands[0].count, 1));
+    cr_expect(eq(u64, seen.commands[0].failed_count, 1));
+    cr_expect(eq(int, seen.commands[0].status, 768));
+    cr_expect(eq(str, seen.commands[1].name, "p9"));
+    cr_expect(eq(u64, seen.commands[1].count, 2));
+    cr_expect(eq(u64, seen.commands[1].failed_count, 0));
+    bp_child_watch_free(watch);
+    bp_task_close(single);
 }

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "platform/child_watch.h"
 #include "platform/darwin/task_private.h"
 
 bool bp_darwin_pidinfo(int flavor, void *ret_info, int bytes) {
@@ -310,6 +311,25 @@ bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals,
     (void)task;
     (void)ret_totals;
     return bp_fail(error, BUGPACK_ERR_UNSUPPORTED, "there are no totals of a process on macOS");
+}
+
+bp_child_watch *bp_child_watch_new(bp_task *task) {
+    (void)task;
+    return NULL;
+}
+
+bool bp_child_watch_look(bp_child_watch *watch) {
+    (void)watch;
+    return false;
+}
+
+bp_children bp_child_watch_result(const bp_child_watch *watch) {
+    (void)watch;
+    return (bp_children){.look_count = 0};
+}
+
+void bp_child_watch_free(bp_child_watch *watch) {
+    (void)watch;
 }
 
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program) {

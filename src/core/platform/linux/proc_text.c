@@ -111,7 +111,9 @@ enum {
     FIELD_PARENT = 4,
     FIELD_FLAGS = 9,
     FIELD_MINOR_FAULTS = 10,
+    FIELD_WAITED_MINOR_FAULTS = 11,
     FIELD_MAJOR_FAULTS = 12,
+    FIELD_WAITED_MAJOR_FAULTS = 13,
     FIELD_USER_TICKS = 14,
     FIELD_SYSTEM_TICKS = 15,
     FIELD_WAITED_USER_TICKS = 16,
@@ -125,6 +127,7 @@ enum {
     FIELD_RT_PRIORITY = 40,
     FIELD_POLICY = 41,
     FIELD_BLOCK_IO_TICKS = 42,
+    FIELD_EXIT_STATUS = 52,
     FIELD_COUNT
 };
 
@@ -231,10 +234,13 @@ bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_s
     stat.is_exiting = (fields.values[FIELD_FLAGS] & flag_exiting) != 0;
     stat.minor_faults = fields.values[FIELD_MINOR_FAULTS];
     stat.major_faults = fields.values[FIELD_MAJOR_FAULTS];
+    stat.waited_faults =
+        fields.values[FIELD_WAITED_MINOR_FAULTS] + fields.values[FIELD_WAITED_MAJOR_FAULTS];
     stat.thread_count = fields.values[FIELD_THREADS];
     stat.start_ticks = fields.values[FIELD_START];
     stat.stack_start = last >= FIELD_STACK_START ? fields.values[FIELD_STACK_START] : 0;
-    stat.has_scheduling = last == FIELD_BLOCK_IO_TICKS && take_scheduling(&fields, &stat);
+    stat.has_scheduling = last >= FIELD_BLOCK_IO_TICKS && take_scheduling(&fields, &stat);
+    stat.exit_status = last == FIELD_EXIT_STATUS ? fields.values[FIELD_EXIT_STATUS] : 0;
     *ret_stat = stat;
     return true;
 }

@@ -56,14 +56,16 @@ typedef struct bp_proc_stat {
     bool is_exiting; /* it may take long until it is a zombie */
     uint64_t minor_faults, major_faults;
     uint64_t user_ticks, system_ticks;
-    uint64_t cpu_ticks;    /* both */
-    uint64_t waited_ticks; /* that of ended children that were waited for */
+    uint64_t cpu_ticks;     /* both */
+    uint64_t waited_ticks;  /* that of ended children that were waited for */
+    uint64_t waited_faults; /* the page faults of these */
     uint64_t thread_count;
     uint64_t start_ticks; /* since boot */
     uint64_t stack_start; /* where execve put the number of arguments; 0: not known */
     bool has_scheduling;  /* the text reaches as far as what follows */
     int64_t priority, nice;
     uint64_t processor, rt_priority, policy, block_io_ticks;
+    uint64_t exit_status; /* of a zombie, as waitpid(2) has it; 0 also where we may not see it */
 } bp_proc_stat;
 
 bool bp_proc_parse_stat(const char *text, size_t text_bytes, bp_proc_stat *ret_stat);
