@@ -440,6 +440,8 @@ begin_old() {
     await_age
     : >go
 }
+begin_mapping_leak() { begin_old mapping-leak; }
+begin_mappings_in_use() { begin_old mappings-in-use; }
 begin_file_leak() { begin_old file-leak; }
 begin_thread_leak() { begin_old thread-leak; }
 # A server whose load begins: its clients come one by one, and stay.

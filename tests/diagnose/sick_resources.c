@@ -217,6 +217,40 @@ static void leak_files(void) {
     wait_for_ever();
 }
 
+static const size_t mapped_bytes = (size_t)256 << 10;
+
+static void *map_some(void) {
+    void *block = mmap(NULL, mapped_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(block == MAP_FAILED ? -1 : 0);
+    return block;
+}
+
+/* 50 MiB a second, that are neither used nor unmapped. */
+static void leak_mappings(void) {
+    await_go();
+    for (int i = 0; i < 20000; i++) {
+        (void)map_some();
+        (void)usleep(5000);
+    }
+    wait_for_ever();
+}
+
+/* As many as it maps it unmaps. */
+static void use_and_unmap(void) {
+    enum { count_max = 100 };
+    void *blocks[count_max];
+    await_go();
+    for (;;) {
+        for (int i = 0; i < count_max; i++) {
+            blocks[i] = map_some();
+            (void)usleep(5000);
+        }
+        for (int i = 0; i < count_max; i++) {
+            check(munmap(blocks[i], mapped_bytes));
+        }
+    }
+}
+
 static void leak_threads(void) {
     await_go();
     for (int i = 0; i < 3000; i++) {
@@ -280,6 +314,8 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"swapped", swapped_out},
                                        {"many-threads", many_threads},
                                        {"file-leak", leak_files},
+                                       {"mapping-leak", leak_mappings},
+                                       {"mappings-in-use", use_and_unmap},
                                        {"thread-leak", leak_threads},
                                        {"files-in-use", use_files},
                                        {"pool-filled", fill_pool},

@@ -276,6 +276,7 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
             bp_model_add_ms(json, "at_ms",
                             subtract(metrics->memory[i].taken_ns, metrics->began_ns));
             bp_json_add_uint(json, "rss_kb", metrics->memory[i].rss_kb);
+            bp_json_add_uint(json, "vm_size_kb", metrics->memory[i].vm_size_kb);
             bp_json_add_uint(json, "thread_count", metrics->memory[i].thread_count);
             bp_model_add_known_uint(json, "file_count", metrics->memory[i].file_count > 0,
                                     metrics->memory[i].file_count);

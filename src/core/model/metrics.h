@@ -44,7 +44,7 @@ typedef struct bp_thread_metrics {
 /* The memory, threads and open files of a process within a window. */
 typedef struct bp_memory_sample {
     uint64_t taken_ns; /* monotonic */
-    uint64_t rss_kb, thread_count;
+    uint64_t rss_kb, vm_size_kb, thread_count;
     uint64_t file_count; /* of the first process; 0: not known */
 } bp_memory_sample;
 #define BP_METRICS_MEMORY_MAX 16

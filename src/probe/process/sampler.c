@@ -78,6 +78,7 @@ static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
         bp_memory_sample *sample = &sampler->memory[sampler->memory_count++];
         *sample = (bp_memory_sample){.taken_ns = snapshot->taken_ns,
                                      .rss_kb = snapshot->rss_bytes / 1024,
+                                     .vm_size_kb = snapshot->vm_size_bytes / 1024,
                                      .thread_count = snapshot->thread_count};
         (void)bp_task_count_files(sampler->task, &sample->file_count, NULL);
     }

@@ -244,7 +244,10 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
     }
 }
 
-/* --- threads and open files --------------------------------------------------------------- */
+/* --- address space, threads and open files
+ * --------------------------------------------------------------- */
+
+static const uint64_t count_grown_min = 64;
 
 /*
  * A server that gets work starts threads and takes connections at once, and ends some again. So
@@ -252,10 +255,10 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
  * more in the end than at first; and no fall beyond noise.
  */
 static bool find_count(const bp_evidence *evidence, const char *key,
-                       uint64_t (*value_of)(const bp_sample *sample), growth *it) {
-    enum { grown_min = 64 };
+                       uint64_t (*value_of)(const bp_sample *sample), uint64_t grown_min,
+                       uint64_t rise_least, growth *it) {
     size_t rises_min = evidence->sample_count > 0 ? 5 : 4;
-    *it = (growth){.rise_least = 1};
+    *it = (growth){.rise_least = rise_least};
     for (size_t i = 0; i < evidence->sample_count; i++) {
         const bp_sample *sample = &evidence->samples[i];
         if (value_of(sample) > 0 && sample->wall_ns >= evidence->samples[0].wall_ns) {
@@ -279,10 +282,36 @@ static uint64_t threads_of(const bp_sample *sample) {
     return sample->thread_count;
 }
 
+static uint64_t address_space_of(const bp_sample *sample) {
+    return sample->vm_size_kb;
+}
+
+static uint64_t resident_of(const bp_sample *sample) {
+    return sample->rss_kb;
+}
+
+/* Memory that is mapped again and again, not used, and not unmapped. A new thread maps a stack, and
+ * an arena of the heap; what is used is resident. */
+void bp_diagnose_address_space_growth(bp_evidence *evidence) {
+    growth it, resident, threads;
+    (void)find_count(evidence, "rss_kb", resident_of, 0, step_kb, &resident);
+    (void)find_count(evidence, "thread_count", threads_of, 0, 1, &threads);
+    if (find_count(evidence, "vm_size_kb", address_space_of, memory_least_kb, step_kb, &it) &&
+        grown(&resident) * 2 <= grown(&it) && threads.rise_count == 0 && threads.from > 0) {
+        bp_find_in(evidence, entry_of(evidence),
+                   "its address space grew by {} MiB in {} ({}), to {} MiB, and the part in use by "
+                   "{}: it maps memory, and does not unmap it{[; it has {} mappings]}",
+                   BP_COUNT(grown(&it) >> 10), BP_NUMBER(span_secs(&it), 1, " s"),
+                   BP_NUMBER((double)grown(&it) / 1024 / span_secs(&it), 0, " MiB/s"),
+                   BP_COUNT(it.to >> 10), BP_NUMBER((double)grown(&resident) / 1024, 0, " MiB"),
+                   BP_COUNT(bp_json_tree_uint_or(evidence->process, "mappings", 0)));
+    }
+}
+
 void bp_diagnose_thread_growth(bp_evidence *evidence) {
     growth it;
     char name[96] = "";
-    if (!find_count(evidence, "thread_count", threads_of, &it)) {
+    if (!find_count(evidence, "thread_count", threads_of, count_grown_min, 1, &it)) {
         return;
     }
     if (evidence->common_name != NULL && evidence->common_count * 2 >= evidence->measured_count) {
@@ -375,7 +404,7 @@ void bp_diagnose_file_growth(bp_evidence *evidence) {
     growth it;
     char kinds[BP_OPEN_FILES_BYTES];
     bool is_leak = evidence->sample_count > 0 || !is_of_clients(evidence);
-    if (is_leak && find_count(evidence, "file_count", files_of, &it)) {
+    if (is_leak && find_count(evidence, "file_count", files_of, count_grown_min, 1, &it)) {
         bp_open_files_describe(evidence, kinds);
         bp_find_in(evidence, entry_of(evidence),
                    "the number of open files grew from {} to {} in {}, and hardly any were "

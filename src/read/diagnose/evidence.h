@@ -78,8 +78,8 @@ typedef struct bp_sample {
     uint64_t wall_ns;
     uint32_t cpu_percent_100; /* hundredths of a percent */
     bool has_rss;
-    uint64_t rss_kb, own_kb;           /* what is bugpack's of it; 0: not known */
-    uint64_t thread_count, file_count; /* 0: not known */
+    uint64_t rss_kb, own_kb;                       /* what is bugpack's of it; 0: not known */
+    uint64_t vm_size_kb, thread_count, file_count; /* 0: not known */
 } bp_sample;
 
 /* Records of a log in the last seconds before the trigger, and the one that is probably most of

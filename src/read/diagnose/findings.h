@@ -161,6 +161,9 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].run_delay_ms", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
         ".rss_kb", "") \
+    ROW(ADDRESS_SPACE_GROWTH, "address-space-growth", WARNING, address_space_growth, PROCESS, \
+        "metrics-history.jsonl", ".vm_size_kb", \
+        "look for what maps memory and does not unmap it; strace -e mmap,munmap -k names the caller") \
     ROW(THREAD_GROWTH, "thread-growth", WARNING, thread_growth, PROCESS, "metrics-history.jsonl", \
         ".thread_count", "look for what starts threads and does not end them") \
     ROW(FILE_GROWTH, "file-growth", WARNING, file_growth, PROCESS, "metrics-history.jsonl", \

@@ -21,7 +21,8 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
     bp_process_reader *reader = context;
     bp_json_field fields[] = {{.key = "\"time\""},         {.key = "\"cpu_percent\""},
                               {.key = "\"rss_kb\""},       {.key = "\"bugpack_kb\""},
-                              {.key = "\"thread_count\""}, {.key = "\"file_count\""}};
+                              {.key = "\"thread_count\""}, {.key = "\"file_count\""},
+                              {.key = "\"vm_size_kb\""}};
     bp_json_line_find(line, line_bytes, fields, sizeof fields / sizeof fields[0]);
     bp_sample sample = {.wall_ns = bp_json_line_time(&fields[0].value)};
     uint64_t percent;
@@ -36,6 +37,7 @@ static bugpack_status add_sample(void *context, const char *line, size_t line_by
     }
     (void)bp_json_token_fixed(&fields[4].value, 0, &sample.thread_count);
     (void)bp_json_token_fixed(&fields[5].value, 0, &sample.file_count);
+    (void)bp_json_token_fixed(&fields[6].value, 0, &sample.vm_size_kb);
     if (!bp_array_reserve(&reader->samples, reader->sample_count, &reader->sample_capacity)) {
         return BUGPACK_ERR_NO_MEMORY;
     }

@@ -89,22 +89,23 @@ Test(model, the_uptimes_of_a_target_are_left_out_where_they_are_not_known) {
 }
 
 Test(model, metrics_have_exactly_the_published_shape) {
-    EXPECT_PRINTED(bp_metrics_print(&sample_metrics_full, "linux", &out, &error),
-                   "{\"sample_window_ms\":2003,\"process\":{\"cpu_percent\":12.5,\"rss_kb\":48211,"
-                   "\"vm_size_kb\":912345,\"rss_samples\":[{\"at_ms\":5,\"rss_kb\":40000,"
-                   "\"thread_count\":2,\"file_count\":17},{\"at_ms\":1005,\"rss_kb\":44000,"
-                   "\"thread_count\":3},{\"at_ms\":2005,\"rss_kb\":48211,\"thread_count\":3,"
-                   "\"file_count\":19}],\"children\":{\"looks\":20,\"ended_at_least\":9,"
-                   "\"count_at_first\":1,\"count_at_last\":2,\"commands\":[{\"name\":\"one\","
-                   "\"count\":4,\"longest_ms\":5,\"succeeded\":1,\"failed\":3,\"status\":3},{"
-                   "\"name\":\"two\",\"own\":true,\"count\":1,\"longest_ms\":0,\"succeeded\":0,"
-                   "\"failed\":1,\"signal\":\"SIGSEGV\"}],\"has_more_commands\":true},"
-                   "\"uptime_secs\":61.235},\"threads\":[{\"tid\":4711,"
-                   "\"name\":\"viewer\",\"cpu_percent\":9.38,\"cpu_ms\":190,\"user_ms\":150,"
-                   "\"system_ms\":40,\"voluntary_switches\":184,\"involuntary_switches\":3},{"
-                   "\"tid\":4712,\"name\":\"net)\\n\xee\xbf\xbf\",\"cpu_percent\":0,"
-                   "\"cpu_ms\":62.093,\"born_in_window\":true,\"age_ms\":70},{\"tid\":4713,"
-                   "\"name\":\"\",\"cpu_percent\":0}],\"platform\":\"linux\"}");
+    EXPECT_PRINTED(
+        bp_metrics_print(&sample_metrics_full, "linux", &out, &error),
+        "{\"sample_window_ms\":2003,\"process\":{\"cpu_percent\":12.5,\"rss_kb\":48211,"
+        "\"vm_size_kb\":912345,\"rss_samples\":[{\"at_ms\":5,\"rss_kb\":40000,\"vm_size_kb\":90000,"
+        "\"thread_count\":2,\"file_count\":17},{\"at_ms\":1005,\"rss_kb\":44000,\"vm_size_kb\":0,"
+        "\"thread_count\":3},{\"at_ms\":2005,\"rss_kb\":48211,\"vm_size_kb\":0,\"thread_count\":3,"
+        "\"file_count\":19}],\"children\":{\"looks\":20,\"ended_at_least\":9,"
+        "\"count_at_first\":1,\"count_at_last\":2,\"commands\":[{\"name\":\"one\","
+        "\"count\":4,\"longest_ms\":5,\"succeeded\":1,\"failed\":3,\"status\":3},{"
+        "\"name\":\"two\",\"own\":true,\"count\":1,\"longest_ms\":0,\"succeeded\":0,"
+        "\"failed\":1,\"signal\":\"SIGSEGV\"}],\"has_more_commands\":true},"
+        "\"uptime_secs\":61.235},\"threads\":[{\"tid\":4711,"
+        "\"name\":\"viewer\",\"cpu_percent\":9.38,\"cpu_ms\":190,\"user_ms\":150,"
+        "\"system_ms\":40,\"voluntary_switches\":184,\"involuntary_switches\":3},{"
+        "\"tid\":4712,\"name\":\"net)\\n\xee\xbf\xbf\",\"cpu_percent\":0,"
+        "\"cpu_ms\":62.093,\"born_in_window\":true,\"age_ms\":70},{\"tid\":4713,"
+        "\"name\":\"\",\"cpu_percent\":0}],\"platform\":\"linux\"}");
 }
 
 Test(model, metrics_leave_out_memory_and_uptime_that_are_not_known) {
