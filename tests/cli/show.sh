@@ -665,7 +665,8 @@ def stack(i, *names): return {"tid": i, "frames": [{"symbol": n, "module": libc 
 with zipfile.ZipFile("order.zip", "w") as report:
     report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 3},
         "threads": [thread(1, "idle", 0.5), *(thread(i, "worker") for i in range(2, 20)), thread(20, "busy", 90),
-            thread(21, "waiter"), thread(22, "holder"), thread(23, "stuck"), {**thread(24, "bugpack-monitor"), "own": True}, thread(25, "raw")]}))
+            thread(21, "waiter"), thread(22, "holder"), thread(23, "stuck"), {**thread(24, "bugpack-monitor"), "own": True}, thread(25, "raw"),
+            {**thread(26, "bugpack-worker", 42.5), "own": True}]}))
     report.writestr("threads.json", json.dumps({"threads": [*(listed(i, "poll") for i in range(2, 20)),
         listed(21, "futex", waits_for={"tid": 22, "kind": "mutex"}), listed(22, "clock_nanosleep"),
         {"tid": 23, "state": "uninterruptible sleep"}, listed(24, "ppoll"), listed(25, "read")]}))
@@ -677,7 +678,7 @@ expect_same 'the rows' 'busy waiter holder stuck idle worker raw' \
     "$(sed -n '/^Busiest/,/^and/s/^ .\{17\}\([0-9]* x \)*\([a-z-]*\).*/\2/p' out | tr '\n' ' ' | sed 's/ $//')"
 for line in 'waiter           sleeping, waits for thread 22 (mutex), in futex… < want < main' \
     'holder           sleeping in clock_nanosleep… < hold' '18 x worker      sleeping in poll < serve < main' \
-    'raw              sleeping in raw+0x1 < +0x2 ×2' 'and 1 of bugpack itself'; do
+    'raw              sleeping in raw+0x1 < +0x2 ×2' 'and 2 of bugpack itself, 42.5 %'; do
     grep -qF "$line" out || wrong "no '$line' in $(cat out)"
 done
 LC_ALL=C.UTF-8 run show --all order.zip

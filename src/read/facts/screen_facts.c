@@ -265,6 +265,7 @@ uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool
     const bp_thread **threads = calloc(evidence->thread_count + 1, sizeof *threads);
     uint64_t seed = bp_clock_monotonic_ns() ^ (uint64_t)(uintptr_t)threads << 20;
     size_t count = 0;
+    double own_percent = 0;
     if (threads == NULL) {
         maker->lacks_memory = true;
         return 0;
@@ -279,6 +280,7 @@ uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool
     qsort(threads, count, sizeof *threads, compare_threads);
     for (size_t i = 0; i < count; i++) {
         bool is_row = evidence->folder[0] == '\0' || rank_of(threads[i]) != RANK_OTHER;
+        own_percent += threads[i]->is_own ? threads[i]->cpu_percent : 0;
         if (!threads[i]->is_own && is_idle(evidence, threads[i])) {
             add_idle(&idle, threads[i]);
         } else if (is_row || threads[i]->is_own) {
@@ -295,6 +297,8 @@ uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool
     if (evidence->folder[0] == '\0') {
         (void)make_groups(maker, "own_threads", &own, evidence);
         bp_json_make_uint(maker, "own_count", own.thread_count > 0, own.thread_count);
+        bp_json_make_number(maker, "own_cpu_percent", own_percent >= busy_min_percent, own_percent,
+                            2);
     }
     return make_groups(maker, "threads", &groups, evidence);
 }

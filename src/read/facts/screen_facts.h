@@ -20,7 +20,8 @@ void bp_make_thread(bp_json_maker *maker, const bp_thread *thread, const char *f
  * Adds the threads of a process to those of the report. `threads`: the busy ones, then others of
  * interest, then the rest; at most 12 rows, and of a further process none of the rest. Returns how
  * many found no room. `idle_threads`: those of the rest that a runtime has for itself, in words.
- * `own_threads`: those of bugpack itself, and how many, `own_count`.
+ * `own_threads`: those of bugpack itself, how many, `own_count`, and their sum, `own_cpu_percent`,
+ * unless it is next to nothing.
  */
 enum { BP_SCREEN_ROW_MAX = 12 };
 uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool is_interesting);

@@ -47,9 +47,9 @@ static const bp_section_line threads[] = {
      .page = "<p>Other ends of pipes and sockets are not all known: {searched:u} processes were "
              "searched before the time was up.</p>"},
     {.list = "own_threads", .screen = THREAD_ON_SCREEN, .when = BP_IF_ALL, .indent = 28},
-    {.screen = "and {own_count:u} of bugpack itself",
+    {.screen = "and {own_count:u} of bugpack itself{[, {own_cpu_percent:.1f} %]}",
      .when = BP_UNLESS_ALL,
-     .page = "<p>And {own_count:u} of bugpack itself.</p>"},
+     .page = "<p>And {own_count:u} of bugpack itself{[, {own_cpu_percent:.1f} %]}.</p>"},
     {.page = NULL}};
 
 /* The page has a chart instead. */
