@@ -19,7 +19,8 @@
  *
  * All but `grows`, `log` and `idle` may end with `for TIME`: then it must have been true at every
  * look for so long. BYTES may end in K, M, G or T, powers of 1,024. TIME is a number with ms, s,
- * min or h. Decimal fractions are fine. The threads and descriptors of bugpack count, too.
+ * min or h. Decimal fractions are fine. The threads and descriptors of bugpack count, too. But a
+ * look while a report is written, or right after it, says nothing of cpu, fds and idle.
  */
 #ifndef BUGPACK_CONDITION_H
 #define BUGPACK_CONDITION_H

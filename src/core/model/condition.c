@@ -71,7 +71,7 @@ struct bp_condition {
 static bool measure_cpu(const bp_condition *condition, const bp_condition_sample *sample,
                         double *ret_value) {
     const bp_condition_sample *last = &condition->last;
-    if (!condition->has_looked || sample->cpu_ns < last->cpu_ns) {
+    if (!condition->has_looked || sample->is_shared || sample->cpu_ns < last->cpu_ns) {
         return false;
     }
     *ret_value = 100.0 * (double)(sample->cpu_ns - last->cpu_ns) /
@@ -454,10 +454,12 @@ bool bp_condition_look(bp_condition *condition, const bp_condition_sample *sampl
         (condition->has_looked && (sample->taken_ns < condition->last.taken_ns ||
                                    sample->taken_ns - condition->last.taken_ns < look_min_ns))) {
         condition->last.is_active |= sample->is_active;
+        condition->last.is_shared |= sample->is_shared;
         return false;
     }
     bp_condition_sample now = *sample;
     now.is_active |= condition->last.is_active; /* of a sample that was passed over */
+    now.is_shared |= condition->last.is_shared;
     condition->passed_ns = condition->has_looked ? count_time(condition, sample) : 0;
     bool is_known = condition->subject->measure(condition, &now, &value);
     if (is_known && condition->form == GROWS) {
@@ -469,7 +471,7 @@ bool bp_condition_look(bp_condition *condition, const bp_condition_sample *sampl
                                    condition->subject->measure == measure_cpu);
     }
     condition->last = now;
-    condition->last.is_active = false;
+    condition->last.is_active = condition->last.is_shared = false;
     condition->has_looked = true;
     if (!condition->is_true || was_true) {
         return false;

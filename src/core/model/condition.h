@@ -46,6 +46,7 @@ typedef struct bp_condition_sample {
     bp_known_uint rss_bytes, thread_count, file_count;
     char state;     /* as in proc(5); 0: not known */
     bool is_active; /* it has printed or logged something since the last sample */
+    bool is_shared; /* bugpack has used the process since the last sample: cpu_ns says little */
 } bp_condition_sample;
 
 /* The values at which a condition became true. */

@@ -30,6 +30,15 @@ static void job_unlink(bp_job_queue *queue, const bp_job *job) {
         link = &(*link)->next;
     }
     *link = job->next;
+    queue->has_worked = true;
+}
+
+bool bp_job_queue_has_worked(bp_job_queue *queue) {
+    bp_lock_acquire(&queue->lock);
+    bool has_worked = queue->has_worked || queue->first != NULL || queue->ending_count > 0;
+    queue->has_worked = false;
+    bp_lock_release(&queue->lock);
+    return has_worked;
 }
 
 static void wake_all(bp_job_queue *queue) {

@@ -34,6 +34,7 @@ typedef struct bp_job_queue {
     bool is_stopping; /* no job is accepted, and the worker ends when none is left */
     bool is_worker_done;
     bool is_copier_waiting; /* the snapshot thread is at `copying` */
+    bool has_worked;        /* since bp_job_queue_has_worked was asked */
 } bp_job_queue;
 
 /* Starts the threads. The context is borrowed and must outlive the queue. */
@@ -62,6 +63,9 @@ bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns);
  * ends the threads. NULL is fine. */
 void bp_job_queue_stop(bp_job_queue *queue);
 void bp_job_queue_free(bp_job_queue *queue);
+
+/* True if a job waits or runs, or one ended after the last call. The monitor. */
+bool bp_job_queue_has_worked(bp_job_queue *queue);
 
 /* Whether the calling thread is one of any queue (NULL) or of this one, which is only compared:
  * then it must not wait for it. */

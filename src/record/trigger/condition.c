@@ -212,6 +212,11 @@ static void look(struct conditions *self, bp_condition_sample *sample) {
     size_t count = atomic_load_explicit(&self->count, memory_order_acquire);
     bp_condition_truth truth;
     (void)look_at_log(self);
+    if (self->base.context->config->target_pid == 0 &&
+        bp_job_queue_has_worked(self->base.context->jobs)) {
+        sample->is_shared = true; /* a report opens files and computes, not the host */
+        sample->file_count.known = false;
+    }
     sample->is_active = atomic_exchange(&self->is_active, false);
     for (size_t i = 0; i < count; i++) {
         if (bp_condition_look(self->items[i].condition, sample, &truth)) {

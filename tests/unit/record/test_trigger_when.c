@@ -67,22 +67,79 @@ Test(trigger_when, a_report_says_which_condition_and_by_which_value) {
     cr_assert(eq(u64, auto_count(BP_REPORT_CONDITION, "threads > 1").written_count, 1));
 }
 
+static void open_files(int fds[64]) {
+    for (size_t i = 0; i < 64; i++) {
+        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+}
+
+static void close_files(const int fds[64]) {
+    for (size_t i = 0; i < 64; i++) {
+        (void)close(fds[i]);
+    }
+}
+
 Test(trigger_when, descriptors_are_counted) {
     int fds[64];
     open_watched(0, 0);
     watch("fds grows 40 in 1min");
     watch("threads > 0"); /* which the first sample shows: what follows has a base */
     (void)sem_wait(&events.found);
-    for (size_t i = 0; i < 64; i++) {
-        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    }
+    open_files(fds);
     (void)sem_wait(&events.found);
     cr_assert(eq(str, events.truth.text, "fds grows 40 in 1min"));
     cr_assert(ge(dbl, events.truth.value, 40));
     cr_assert(not(events.has_report), "the cool-down is of all together");
-    for (size_t i = 0; i < 64; i++) {
-        (void)close(fds[i]);
+    close_files(fds);
+}
+
+/* Keeps a processor and descriptors busy, as a report itself may. */
+static int work_until_told(bugpack_writer *writer, void *may_end) {
+    int fds[64];
+    open_files(fds);
+    while (!atomic_load((atomic_bool *)may_end)) {}
+    close_files(fds);
+    return bugpack_write(writer, "x", 1);
+}
+
+static void say_and_wait(const char *word) {
+    bugpack_log(session, BUGPACK_LEVEL_INFO, "ui", "%s", word);
+    do {
+        (void)sem_wait(&events.found);
+    } while (strstr(events.truth.text, word) == NULL);
+}
+
+Test(trigger_when, a_report_is_no_load_of_the_host) {
+    static const char cpu[] = "cpu > 50", files[] = "fds grows 40 in 1min";
+    static atomic_bool may_end;
+    int fds[64];
+    options.limits.provider_timeout_ms = 60000;
+    open_watched(BUGPACK_OFF, BUGPACK_OFF);
+    watch(cpu);
+    watch(files);
+    watch("rss > 0");
+    (void)sem_wait(&events.written); /* of a look that the others have had, too */
+    cr_assert(zero(int, bugpack_provide(session, "work.txt", BUGPACK_PROVIDE_TEXT, work_until_told,
+                                        &may_end, &failure)));
+    cr_assert(zero(int, bugpack_report_async(session, NULL, NULL, NULL, &failure)));
+    /* Each is found in another look, and the looks before it are over. */
+    static const char *const words[] = {"one", "two", "three", "four"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "log /%s/", words[i]);
+        watch(text);
+        say_and_wait(words[i]);
     }
+    cr_assert(zero(u64, auto_count(BP_REPORT_CONDITION, files).count));
+    cr_assert(zero(u64, auto_count(BP_REPORT_CONDITION, cpu).count));
+    atomic_store(&may_end, true);
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, &failure)));
+    open_files(fds); /* the host's own count */
+    while (auto_count(BP_REPORT_CONDITION, files).count == 0) {
+        (void)usleep(1000);
+    }
+    close_files(fds);
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, &failure)));
 }
 
 Test(trigger_when, a_log_record_after_it_counts_and_none_before) {
