@@ -1314,8 +1314,9 @@ threads = [thread(1, 1, 0, 10000, "S"), thread(2, 2, 0, 1000, "I"),
     thread(7, 7, 90000, 40000, "R", smaps_rollup={"rss_kb": 2048}), thread(7, 8, 90000, 50000, "D"),
     thread(9, 9, 99999, 5, "R", smaps_rollup={"rss_kb": 1048576}), thread(9, 10, 99900, 500, "R")]
 old = thread(11, 11, 0, 999999, "S", smaps_rollup={"rss_kb": 0})
-del old["schedstat"]
-write("host.zip", {"schema": 2, "summary": summary, "processes": [{"command_line": ["x" * 4096]}] * 9000, "threads": threads + [old]})
+exits = thread(12, 12, 0, 999999, "R", status_measured=True) # its status has no line of memory any more
+del old["schedstat"], exits["schedstat"]
+write("host.zip", {"schema": 2, "summary": summary, "processes": [{"command_line": ["x" * 4096]}] * 9000, "threads": threads + [old, exits]})
 write("last.zip", {"threads": threads, "summary": summary})
 write("order.zip", {"summary": summary, "threads": threads[::-1]})
 write("none.zip", {"summary": summary, "threads": {"tgid": 1, "tid": 1}})
@@ -1326,7 +1327,7 @@ sed -n '/^Machine/,$p' out >machine
 cat >expected <<'END'
 Machine  [host-threads.json]
 captured   2026-11-22T10:00:00Z
-threads    7 of 5 processes, 1 of them of the kernel; 3 running or ready to, 1 blocked
+threads    8 of 6 processes, 1 of them of the kernel; 4 running or ready to, 1 blocked
 refused    3 more processes
 load       3.50 over 1 min, 2.00 over 5 min, 1.00 over 15 min; 2 CPUs  [system.json]
 memory     2.0 GiB of 4.0 GiB available  [system.json]
@@ -1354,7 +1355,7 @@ END
 cmp -s expected machine || wrong "it is $(diff expected machine)"
 run show --json host.zip
 holds '.machine | (.busiest_processes[0] | .pid == 7 and .cpu_percent == 90) and .largest_processes[0].rss_kb == 1048576
-    and .threads == 7 and .busiest_threads[0].tid == 8 and .pressure_avg10_percent == {cpu: 12.5, io: 0}' out ||
+    and .threads == 8 and .busiest_threads[0].tid == 8 and .pressure_avg10_percent == {cpu: 12.5, io: 0}' out ||
     wrong "it is $(cat out)"
 expect_schema show.json out
 run html host.zip

@@ -127,7 +127,7 @@ typedef struct machine_task {
     char name[64], process[64];
     char state[8]; /* of a thread, as in host-threads.json: "R"; "" if unknown */
     bool is_kernel_thread;
-    bool has_cpu, has_percent, has_rss, is_zombie;
+    bool has_cpu, has_percent, has_rss, is_without_memory;
     uint64_t cpu_ns; /* since it began */
     /* Of one CPU: over the window, or, in a capture without one, since it began, and then of none
      * younger than 0.1 s. */
@@ -272,7 +272,7 @@ static void end_process(bp_machine *machine) {
     if (process->has_rss && process->rss_kb > 0) {
         keep(&machine->largest, process, is_larger);
     }
-    machine->no_rss_count += !process->has_rss && !process->is_kernel_thread && !process->is_zombie;
+    machine->no_rss_count += !process->has_rss && !process->is_without_memory;
 }
 
 static void add_to_process(bp_machine *machine, const machine_task *thread, const bp_json_tree *row,
@@ -286,11 +286,14 @@ static void add_to_process(bp_machine *machine, const machine_task *thread, cons
         const bp_json_tree *window = bp_json_tree_object(row, "window");
         machine->process_age_secs = age_secs;
         process->is_born = thread->is_born;
-        process->is_zombie = strcmp(thread->state, "Z") == 0;
         read_use(process, bp_json_tree_object(window, "process"));
         process->has_rss = bp_json_tree_uint(bp_json_tree_object(row, "smaps_rollup"), "rss_kb",
                                              &process->rss_kb) ||
                            bp_json_tree_uint(row, "rss_kb", &process->rss_kb);
+        /* One that exits has given up its memory before it is a zombie: then its status has none
+         * (proc_pid_status in fs/proc/array.c). */
+        process->is_without_memory = thread->is_kernel_thread || strcmp(thread->state, "Z") == 0 ||
+                                     bp_json_tree_is_true(row, "status_measured");
     }
 }
 
@@ -320,8 +323,7 @@ static bugpack_status take_thread(void *context, bp_json_tree *row, bugpack_erro
             return bp_fail(error, BUGPACK_ERR_CORRUPT, "its threads are not sorted by process");
         }
         end_process(machine);
-        machine->process = (machine_task){
-            .pid = thread.pid, .is_kernel_thread = thread.is_kernel_thread, .has_cpu = true};
+        machine->process = (machine_task){.pid = thread.pid, .has_cpu = true};
         machine->process_age_secs = -1;
         memcpy(machine->process.name, thread.process, sizeof thread.process);
     }
@@ -377,9 +379,8 @@ static void make_tasks(bp_json_maker *maker, const char *key, const machine_list
         bp_json_make_uint(maker, "thread_count", is_process, task->thread_count);
         bp_json_make_uint(maker, "running_threads", is_process, task->running_count);
         bp_json_make_uint(maker, "rss_kb", task->has_rss, task->rss_kb);
-        if (!task->has_rss && is_for_screen) { /* a thread of the kernel has none, nor a zombie */
-            bool has_none = task->is_kernel_thread || task->is_zombie;
-            bp_json_make_text(maker, "no_rss", has_none ? "-" : "?");
+        if (!task->has_rss && is_for_screen) {
+            bp_json_make_text(maker, "no_rss", task->is_without_memory ? "-" : "?");
         }
         bp_json_make_end(maker);
     }
