@@ -28,6 +28,9 @@ struct round {
 static void on_done(const bugpack_report_result *result, void *context) {
     struct round *round = context;
     round->status = result->status;
+    if (result->status != BUGPACK_OK && result->status != BUGPACK_ERR_CANCELLED) {
+        (void)fprintf(stderr, "it ended otherwise: %s\n", result->error.message);
+    }
     CHECK(result->status == BUGPACK_OK || result->path[0] == '\0');
     atomic_fetch_add(&round->done_count, 1);
 }
