@@ -119,7 +119,7 @@ BUGPACK_API bugpack_status bugpack_provide(bugpack_session *session, const char 
                                            bugpack_provider_callback *provider, void *context,
                                            bugpack_error *error);
 
-/* Which part of a file is read. */
+/* The part of a file that is read. */
 typedef enum bugpack_file_kind {
     BUGPACK_FILE_WHOLE = 0,    /* all of it; a file over the limit is omitted with a reason */
     BUGPACK_FILE_LOG_TAIL = 1, /* the newest whole lines that fit the limit */

@@ -18,7 +18,7 @@ enum { BP_CLI_SIGNAL_BYTE = 's' };
  */
 int bp_cli_interrupt_wait(const int done_pipe[2]);
 
-/* Whether a signal has ended the wait. Any thread. */
+/* True once a signal has ended the wait. Any thread. */
 bool bp_cli_interrupt_came(void);
 
 /* Makes SIGINT and SIGTERM end what follows, with what there is by then: `ret_fd` becomes readable.

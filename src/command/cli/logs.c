@@ -31,7 +31,6 @@ typedef struct logs_options {
     uint64_t max_bytes;
 } logs_options;
 
-/* What is shown, and how. */
 typedef struct log_view {
     const logs_options *options;
     uint64_t trigger_ns; /* 0: not known */

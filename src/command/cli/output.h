@@ -20,7 +20,7 @@
 /* The command that usage errors point to; NULL for the program itself. */
 extern const char *bp_cli_current_command;
 
-/* Whether SIGPIPE was ignored when the program began; the program itself always ignores it. */
+/* True if SIGPIPE was ignored when the program began. The program itself always ignores it. */
 extern bool bp_cli_pipe_was_ignored;
 
 /*

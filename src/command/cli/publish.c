@@ -10,8 +10,8 @@
 #include "cli/output.h"
 #include "cli/review.h"
 
-/* Who called sudo: what root writes for them is theirs. False where nobody did: only root can give
- * a file away, and nobody else has a reason to. */
+/* The user who called sudo, to whom root gives what it writes. False where nobody did: only root
+ * can give a file away, and nobody else has a reason to. */
 static bool find_caller(uint64_t *ret_uid, uint64_t *ret_gid) {
     const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
     return getuid() == 0 && geteuid() == 0 && uid != NULL && gid != NULL &&

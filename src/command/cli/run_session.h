@@ -70,7 +70,7 @@ bugpack_status bp_cli_run_session_open(bp_cli_run_session *session,
                                        const bp_cli_run_options *options,
                                        const bp_run_child *child);
 
-/* What the relay calls: lines become records and gaps, a key or a signal a report. */
+/* The relay's callbacks: lines become records and gaps, a key or a signal a report. */
 bp_run_calls bp_cli_run_session_calls(bp_cli_run_session *session);
 
 /* Asks for the report of a command that has failed, and says what was lost. */

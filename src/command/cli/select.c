@@ -34,7 +34,7 @@ enum { select_tries = 3 };
 /* As many as the library takes, each with its descriptors. */
 enum { target_max = 256, descriptors_each = 8, title_bytes = 256 };
 
-/* Those of a profile, one for each thread and processor. */
+/* A profile needs one for each thread and processor. */
 static const rlim_t profile_descriptors = 16384;
 
 bool bp_cli_read_pids(const bp_cli_option *option, const char *text, void *field) {
@@ -67,7 +67,7 @@ bool bp_cli_read_cgroup(const bp_cli_option *option, const char *text, void *fie
     return bp_cli_read_text(option, is_mounted ? text + sizeof mounted - 2 : text, field);
 }
 
-/* Which text was given; BP_CLI_BY_COUNT: none. */
+/* The index of the text that was given; BP_CLI_BY_COUNT: none. */
 static size_t find_text(const bp_cli_select *select) {
     size_t at = 0;
     while (at < BP_CLI_BY_COUNT && select->texts[at] == NULL) {

@@ -204,7 +204,6 @@ static void print_unsearched(const bp_facts *facts) {
 
 #define DIED_UNSEEN "{[{died_unseen:!}, the last sign of life: when it died is not known]}"
 
-/* What, when, where, and who asked. */
 static void print_identity(const bp_facts *facts) {
     const bp_json_tree *document = facts->document;
     (void)say(STYLE_BOLD, 0, document, "{report.app|(no name)}{[ {report.version}]}: {kind}");
@@ -358,7 +357,7 @@ static bugpack_status print_stack(void *context, bp_json_tree *row, bugpack_erro
     return lines->line.status;
 }
 
-/* What is wrong with the entry is a finding. */
+/* Says nothing of a damaged entry, which is a finding. */
 static void print_stacks(const bp_facts *facts) {
     static const bp_json_tree_list lists[] = {{"threads", print_stack, false}, {NULL, NULL, false}};
     stack_lines lines = {.facts = facts};
@@ -466,7 +465,7 @@ static void print_log(const bp_facts *facts) {
 }
 
 static void print_screen(const bp_facts *facts, bool is_all, bool has_findings) {
-    /* What is more than lines. */
+    /* Sections that are more than lines. */
     static void (*const own[BP_SECTION_COUNT])(const bp_facts *facts) = {
         [BP_SECTION_FINDINGS] = print_findings,
         [BP_SECTION_WAITS] = print_waits,

@@ -129,7 +129,7 @@ bugpack_status bp_run_ask_list(pid_t pid, bp_run_answering **ret_sessions, size_
     free(choice);
     if (status == BUGPACK_OK && (pid == 0 || list.count == 0)) {
         const bp_mapped_dirs dirs = {bp_session_is_name, look_mapped, &list};
-        /* Which of another user's processes is about this one only root may look for. */
+        /* Only root may look through the processes of other users. */
         status = bp_mapped_dirs_visit(&dirs, geteuid() == 0 ? 0 : pid, error);
     }
     if (status != BUGPACK_OK) {

@@ -18,7 +18,6 @@
 /* As in a shell, for a command that cannot be executed. */
 enum { exit_cannot_execute = 126 };
 
-/* What the monitor sends through its socket. */
 typedef struct monitor_message {
     bp_run_news news;
     pid_t pid; /* the command's */

@@ -55,10 +55,10 @@ typedef struct bp_run_end {
     uint64_t cpu_ns; /* that it used, with the children it waited for; 0: not known */
 } bp_run_end;
 
-/* What a shell adds to the number of a signal that ended its command, as its own status. */
+/* A shell ends with this plus the number of the signal that ended its command. */
 #define BP_RUN_STATUS_OF_SIGNAL 128
 
-/* What is known of the command. Its monitor does not report BP_RUN_STARTED. */
+/* States of the command. Its monitor does not report BP_RUN_STARTED. */
 typedef enum bp_run_news { BP_RUN_STARTED, BP_RUN_STOPPED, BP_RUN_ENDED, BP_RUN_LOST } bp_run_news;
 
 /* Looks, without waiting, at a command without a monitor: BP_RUN_STARTED until it has ended,

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "process/elf_object.h"
 
-/* What the kernel reads of a file to choose its format (BINPRM_BUF_SIZE, include/uapi/linux). */
+/* The kernel chooses a file's format by so many bytes (BINPRM_BUF_SIZE, include/uapi/linux). */
 enum { start_bytes = 256 };
 
 /* By e_machine; the last is newer than elf.h of Debian 11. */

@@ -26,7 +26,7 @@ struct bp_follow {
     bp_line_splitter splitter;
 };
 
-/* What one look reads at most: a file that grows faster is behind, and whoever waits has a turn. */
+/* The most that one look reads, so that a file that grows faster does not keep others waiting. */
 enum { piece_bytes = 64 * 1024, piece_max_count = 64 };
 
 static bugpack_status new_follow(bp_line_taker *take, void *context, bp_follow **ret_follow,

@@ -20,8 +20,8 @@ typedef struct bp_follow bp_follow;
 bugpack_status bp_follow_file(const char *path, bp_line_taker *take, void *context,
                               bp_follow **ret_follow, bugpack_error *error);
 
-/* What a program prints; it is searched for in PATH, and has no other descriptor of ours but the
- * standard error. Errors: IO, NO_MEMORY. */
+/* Follows the output of a program, which is searched for in PATH and inherits only our standard
+ * error. Errors: IO, NO_MEMORY. */
 bugpack_status bp_follow_program(const char *const *arguments, bp_line_taker *take, void *context,
                                  bp_follow **ret_follow, bugpack_error *error);
 

@@ -71,7 +71,7 @@ bool bp_hotkey_parse(const char *name, bp_hotkey *ret_key) {
     return is_known;
 }
 
-/* What the held bytes are: the whole key, the beginning of it, or neither. */
+/* The held bytes are the whole key, its beginning, or neither. */
 typedef enum held_state { IS_NEITHER, IS_BEGINNING, IS_KEY } held_state;
 
 static held_state look_at_held(const bp_hotkey *key) {

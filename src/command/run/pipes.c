@@ -29,8 +29,8 @@ static bugpack_status add_output(bp_run_pipes *pipes, bp_run_stream stream, int 
                : bp_fail_errno(error, errno, "cannot read what the command writes");
 }
 
-/* Whether standard output and standard error are one file, pipe or terminal. A device such as
- * /dev/null has no order to keep, and there the log rather says which of the two a line is of. */
+/* True if standard output and standard error are one file, pipe or terminal. A device such as
+ * /dev/null has no order to keep; its lines are better told apart in the log. */
 static bool is_one_file(void) {
     struct stat out, err;
     return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&

@@ -26,7 +26,7 @@ typedef enum bp_run_stream {
 
 #define BP_RUN_STREAM_COUNT 4
 
-/* What the command writes: from our end of its pipe or terminal to our own descriptor. */
+/* The way of an output: from our end of the command's pipe or terminal to our own descriptor. */
 typedef struct bp_run_output {
     bp_run_stream stream;
     int from_fd;

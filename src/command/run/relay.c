@@ -21,7 +21,7 @@
  * looked at where nothing can be waited for. */
 enum { background_look_ms = 200, unpolled_look_ms = 20 };
 
-/* What a pipe may hold when the command ends; no larger one is made without privileges. */
+/* The most that a pipe may hold when the command ends: larger ones need privileges. */
 static const size_t remains_max_bytes = (size_t)4 << 20;
 
 enum { poll_signals, poll_monitor, poll_keyboard, poll_keyboard_to, poll_lanes, poll_max = 8 };

@@ -40,7 +40,7 @@ static void unlock(const bp_archive_reader *reader) {
     (void)pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&reader->lock);
 }
 
-/* What libzip says, by its code: it may be our memory or our disk, or the archive. `name` is of the
+/* Fails with libzip's reason: by its code our memory, our disk, or the archive. `name` is of the
  * entry, or NULL. */
 static bugpack_status fail(const bp_archive_reader *reader, const char *name, zip_error_t *reason,
                            bugpack_error *error) {

@@ -34,7 +34,7 @@ uint64_t bp_clock_read_ns(clockid_t id);
 /* The same length or instant for a system call. */
 struct timespec bp_clock_timespec(uint64_t ns);
 
-/* What is left until the monotonic clock shows `deadline_ns`, for poll(2): milliseconds, rounded
+/* The time left until the monotonic clock shows `deadline_ns`, for poll(2): milliseconds, rounded
  * up, and 0 when it has passed. A very long wait is cut short: look at the clock after it. */
 int bp_clock_poll_ms(uint64_t deadline_ns);
 

@@ -361,8 +361,7 @@ static bugpack_status find_size(int fd, const char *name, uint64_t *ret_size,
     return BUGPACK_OK;
 }
 
-/* How many bytes after a cut inside a line are dropped, so that no character is cut. -1 with errno.
- */
+/* Bytes to drop after a cut inside a line, so that no character is cut. -1 with errno. */
 static int64_t count_cut_character(int fd, uint64_t at, uint64_t size) {
     char bytes[4]; /* the one before the cut, and at most three of a character that began there */
     int64_t count = bp_file_read_range(fd, bytes, sizeof bytes, at);

@@ -1,4 +1,4 @@
-/* Which sanitizer this is compiled with. gcc tells by a macro, clang by a feature. */
+/* The sanitizer this is compiled with: gcc has a macro for each, clang a feature. */
 #ifndef BP_BASE_SANITIZER_H
 #define BP_BASE_SANITIZER_H
 

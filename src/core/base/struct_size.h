@@ -21,7 +21,7 @@ typedef struct bp_struct {
 #define BP_STRUCT(type)                                                                            \
     { #type, sizeof(type) }
 
-/* Those that hosts pass: bp_of_bugpack_options and so on. */
+/* The structs that hosts pass: bp_of_bugpack_options and so on. */
 #define BP_PUBLIC_STRUCTS(ROW)                                                                     \
     ROW(bugpack_disconnect_details)                                                                \
     ROW(bugpack_event)                                                                             \

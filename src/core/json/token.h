@@ -52,7 +52,7 @@ size_t bp_json_read_escape(const void *text, size_t available, uint32_t *ret_cod
 /* Writes a checked string with its escapes decoded, which is shorter than the token; its length. */
 size_t bp_json_token_decode(const bp_json_token *token, char *out);
 
-/* How many bytes come before the first that is not ASCII, or is a control character, a quote or a
+/* The number of bytes before the first that is not ASCII, or is a control character, a quote or a
  * backslash: these stand for themselves in a string. */
 size_t bp_json_plain_length(const unsigned char *bytes, size_t byte_count);
 

@@ -56,7 +56,7 @@ bool bp_json_tree_number(const bp_json_tree *object, const char *key, double *re
  * of an array the first element is meant. */
 const bp_json_tree *bp_json_tree_member(const bp_json_tree *object, const char *key);
 const bp_json_tree *bp_json_tree_at(const bp_json_tree *object, const char *path);
-/* What an element or member, which may be NULL, is; NULL, or false, for one of another type. */
+/* The value of an element or member, which may be NULL; NULL, or false, if its type is another. */
 const char *bp_json_tree_value_text(const bp_json_tree *member);
 bool bp_json_tree_value_number(const bp_json_tree *member, double *ret_value);
 bool bp_json_tree_value_is_false(const bp_json_tree *member);

@@ -8,7 +8,7 @@
 
 enum { element_max_bytes = 8 << 20 };
 
-/* What cJSON takes for a token: the allocator adds 8 bytes and rounds up to 16. */
+/* The bytes that cJSON takes for a token: the allocator adds 8 and rounds up to 16. */
 static size_t memory_of(const bp_json_token *token) {
     bool is_value = token->kind == BP_JSON_BEGIN || token->kind == BP_JSON_SCALAR;
     bool is_word = strchr("{}[]tfn", token->text[0]) != NULL;

@@ -57,7 +57,6 @@ struct bp_condition {
     bp_rule_set *pattern;
     bp_matcher *matcher;
 
-    /* What was seen. */
     bool has_looked, did_hold, is_true;
     bp_condition_sample last;
     uint64_t passed_ns; /* since then, as far as it counts */
@@ -439,7 +438,7 @@ static bool judge(bp_condition *condition, bool is_now, bool is_of_interval) {
         condition->did_hold = false;
         return false;
     }
-    /* What is read at an instant says nothing of the time before the first such instant. */
+    /* A value that is read at an instant says nothing of the time before the first reading. */
     if (condition->did_hold || is_of_interval) {
         condition->held_ns += condition->passed_ns;
     }

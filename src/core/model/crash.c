@@ -123,7 +123,7 @@ static bool is_near_null(uint64_t address) {
     return address < reach || address >= (uint64_t)0 - before;
 }
 
-/* What is mapped at an address; false for nothing, and where the maps were cut. */
+/* The mapping at an address; false where there is none, or where the maps were cut. */
 static bool find_map(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map) {
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
     bool is_found = false;

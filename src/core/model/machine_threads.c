@@ -64,8 +64,7 @@ bp_machine_error *bp_machine_summary_error(bp_machine_summary *summary, int syst
     return &summary->errors[i];
 }
 
-/* Whether a cause is a loss: the thread is there, and the kernel shows to somebody what it lacks.
- */
+/* A cause is a loss if the thread is there, and the kernel shows to somebody what it lacks. */
 static bool is_loss(size_t cause) {
     return cause != BP_MACHINE_CAUSE_DISABLED && cause != BP_MACHINE_CAUSE_MISSING &&
            cause != BP_MACHINE_CAUSE_VANISHED;

@@ -33,7 +33,7 @@ typedef struct bp_machine_process {
 
 void bp_machine_process_release(bp_machine_process *process);
 
-/* What failed with one errno that means neither an end nor a refusal. */
+/* Failures with one errno that means neither an end nor a refusal. */
 typedef struct bp_machine_error {
     int system_errno;
     uint64_t process_count, thread_count; /* of which nothing is known */
@@ -87,10 +87,10 @@ bool bp_machine_summary_is_complete(const bp_machine_summary *summary);
  * kernel refuses to this user is no such loss. */
 bool bp_machine_summary_has_loss(const bp_machine_summary *summary);
 
-/* What a capture that is not complete lacks, in numbers, and what to do about it: one line. */
+/* One line about an incomplete capture: what it lacks, in numbers, and what to do about it. */
 void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, size_t out_bytes);
 
-/* What is before the first thread. */
+/* The part of the document before the first thread. */
 typedef struct bp_machine_header {
     const bp_machine_summary *summary;
     const bp_machine_process *processes;

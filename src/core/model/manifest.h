@@ -67,7 +67,7 @@ typedef struct bp_trigger_entry {
     uint64_t last_duration_ns, longest_duration_ns; /* of those that are over; 0: none is */
 } bp_trigger_entry;
 
-/* What changes in such an entry, as it was at an instant. */
+/* The part of such an entry that changes, as of an instant. */
 typedef struct bp_trigger_tally {
     uint64_t count, last_wall_ns;
 } bp_trigger_tally;

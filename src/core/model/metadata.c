@@ -100,7 +100,7 @@ static void add_others(bp_json *json, const bp_metadata_target *others, size_t c
     }
 }
 
-/* Who wrote the report, where it is not about its writer. */
+/* The writer of a report that is about another process or none. */
 static void add_collector(bp_json *json, const bp_metadata *metadata) {
     if (metadata->target.pid != 0 || metadata->is_about_none) {
         bp_json_object_begin(json, "collector");
@@ -110,7 +110,7 @@ static void add_collector(bp_json *json, const bp_metadata *metadata) {
     }
 }
 
-/* That of a gap or a condition needs nothing else of the report. */
+/* The signature of a gap or a condition needs nothing else of the report. */
 static void add_signature(bp_json *json, const bp_metadata *metadata) {
     bp_signature signature = {.text = ""};
     if (metadata->signature != NULL) {

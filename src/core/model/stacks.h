@@ -141,7 +141,7 @@ void bp_stacks_add_python(const bp_stacks *stacks, const bp_stack_thread *thread
 /* The number of threads in this state. */
 size_t bp_stacks_count(const bp_stacks *stacks, bp_stack_state state);
 
-/* Whether something is missing beside whole threads; a sentence about it. */
+/* A sentence about what is missing beside whole threads; false where nothing is. */
 enum { BP_STACKS_LOSS_BYTES = 100 };
 bool bp_stacks_describe_loss(const bp_stacks *stacks, char out[BP_STACKS_LOSS_BYTES]);
 

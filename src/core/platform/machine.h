@@ -73,8 +73,8 @@ bool bp_process_has_thread(pid_t pid, const char *name);
 /* True if the file system of a directory is in memory. */
 bool bp_ring_dirs_is_in_memory(const char *path);
 
-/* What a ring file in this directory survives: BUGPACK_SURVIVES_…. What the path and the kind of
- * file system do not say counts as survived. */
+/* The ends that a ring file in this directory survives: BUGPACK_SURVIVES_…. An end counts unless
+ * the path or the kind of file system speaks against it. */
 uint64_t bp_ring_dirs_survival(const char *path, bool is_in_memory);
 
 #endif

@@ -16,7 +16,7 @@
 
 typedef struct bp_staged_file bp_staged_file;
 
-/* What looks at a report before it gets its name; all NULL for nothing. Borrowed. */
+/* Calls that look at a report before it gets its name; all NULL for none. Borrowed. */
 typedef struct bp_publish_hook {
     bugpack_before_publish_callback *call;
     void *context;

@@ -88,8 +88,8 @@ typedef struct bp_task_program {
     uint64_t image; /* another one after each execve(2); 0 where it is not known */
 } bp_task_program;
 
-/* What it executes now, or did when it ended, while nobody has waited for it. False where that is
- * not known; Linux only. As a reading of facts. */
+/* The program that it executes now, or did when it ended, while nobody has waited for it. False
+ * where that is not known; Linux only. As a reading of facts. */
 bool bp_task_program_now(bp_task *task, bp_task_program *ret_program);
 
 /* The totals of a process. */
@@ -106,7 +106,7 @@ typedef struct bp_task_totals {
  * Linux). As a reading of facts. */
 bugpack_status bp_task_read_totals(bp_task *task, bp_task_totals *ret_totals, bugpack_error *error);
 
-/* How many descriptors it has open; of a tree, the first process. Errors: NO_PROCESS, DENIED,
+/* The number of its open descriptors; of a tree, the first process. Errors: NO_PROCESS, DENIED,
  * NO_MEMORY, IO, UNSUPPORTED. As a reading of facts. */
 bugpack_status bp_task_count_files(bp_task *task, uint64_t *ret_count, bugpack_error *error);
 

@@ -20,7 +20,7 @@ const char bp_code_keywords[] =
     "\\\\u{1b \\\\u{[2-7] \\\\x[2-7] \\\\[01]\\d\\d ^\\[[\\[\\]\\(] #033 %[0-7][\\da-f] &quot "
     "&apos &amp; &#\\d &#x";
 
-/* Those that a code begins with; what is struck over is before its backspace. */
+/* Bytes that a code begins with; what is struck over is before its backspace. */
 const bool bp_code_bytes[256] = {
     [escape] = true, [csi] = true, [0xC2] = true, ['\\'] = true, ['^'] = true,
     ['#'] = true,    ['%'] = true, ['&'] = true,  ['\b'] = true, [bell] = true,

@@ -373,7 +373,7 @@ static bool number_states(struct making *making) {
 bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) {
     struct making making = {.keywords = keywords};
     find_classes(&making);
-    /* What is not written is not resident. */
+    /* Pages that are not written are not resident. */
     making.members = bp_pages_new(max_members * sizeof *making.members);
     making.states = bp_pages_new(max_states * sizeof *making.states);
     making.next = bp_pages_new((size_t)max_states * keywords->class_count * sizeof *making.next);

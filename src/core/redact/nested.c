@@ -70,7 +70,7 @@ static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t
 
 /* Adds the hit of a value below the innermost of `names` that has one. NO_MEMORY. */
 static bugpack_status try_value(bp_scan *scan, const bp_names *names, const unsigned char *text,
-                             size_t from, size_t to, bool is_bare) {
+                                size_t from, size_t to, bool is_bare) {
     struct pair pair;
     bp_hit hit;
     if (from == to || bp_tag_begins(text + from, to - from)) {
@@ -228,7 +228,7 @@ static size_t find_byte(const unsigned char *text, size_t size, size_t last, siz
     return found != NULL ? (size_t)(found - text) : size;
 }
 
-/* What was found below the key at `key_from` is found again only with that key. */
+/* Hits below the key at `key_from` are found again only with that key. */
 static void end_walk(const struct walk *walk, size_t first_hit, size_t key_from, bool goes_on) {
     bp_scan *scan = walk->scan;
     for (size_t i = first_hit; i < scan->hit_count; i++) {

@@ -60,8 +60,8 @@ struct bp_redactor {
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };
 
-/* What is searched at once: a line, what a document has between two places where it may be divided,
- * a message. */
+/* A text that is searched at once: a line, a message, or the part of a document between two places
+ * where it may be divided. */
 typedef struct bp_redact_record {
     const char *raw;
     size_t size;

@@ -153,7 +153,7 @@ static bugpack_status redact(bp_redactor *redactor, bp_redact_record *record) {
                                 : status;
 }
 
-/* Which thread and channel a record of logs.jsonl is of; 0 where it is another one. */
+/* Names the thread and channel of a record of logs.jsonl; 0 where it is another record. */
 static uint64_t find_stream(const bp_redactor *redactor, const char *raw, size_t size) {
     static const char begin[] = "\"level\":", end[] = "\"message\":";
     const char *to = memmem(raw, size, end, sizeof end - 1);
@@ -253,7 +253,7 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
     return mark;
 }
 
-/* How many lines behind the one that ends at `end` a rule may reach whose keyword is near its end,
+/* The lines behind the one that ends at `end` that a rule may reach whose keyword is near its end,
  * where nothing may be behind a name. */
 static unsigned count_lines(const bp_redactor *redactor, const char *raw, size_t end) {
     const bp_rule_set *set = redactor->set;

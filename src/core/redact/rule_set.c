@@ -335,7 +335,7 @@ void bp_rule_list_release(bp_rule_list *list) {
 enum { match_limit = 100000, depth_limit = 10000, heap_limit_kib = 4096 };
 enum { jit_stack_min = 32 * 1024, jit_stack_max = 512 * 1024 };
 
-/* What the compiler gets when there is no memory; it takes some 100 KiB for a rule. Never touched,
+/* Memory for the compiler when there is no other; a rule takes some 100 KiB. Until it is touched,
  * it is not resident. */
 enum { reserve_bytes = 1024 * 1024, alignment = 16 };
 

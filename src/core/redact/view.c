@@ -19,7 +19,7 @@ struct reading {
     bool has_memory;
 };
 
-/* What a byte is outside of strings. */
+/* Classes of bytes outside of strings. */
 enum { is_space = 1, is_punctuation = 2, is_quote = 4, is_of_number = 8 };
 static const unsigned char kinds[256] = {
     [' '] = is_space,       ['\t'] = is_space,      ['\r'] = is_space,      ['\n'] = is_space,

@@ -32,7 +32,7 @@ typedef struct bp_name {
     unsigned char text[BP_NAME_MAX_BYTES + 1]; /* ends in BP_VIEW_KEY */
 } bp_name;
 
-/* Those that a reader is below. Starts as {0}. */
+/* The names that a reader is below. Starts as {0}. */
 typedef struct bp_names {
     uint32_t depth; /* arrays and objects that are open, from that of the first name on */
     uint32_t count; /* 0: what is read is below no such key */

@@ -20,7 +20,7 @@ typedef struct lane_tally {
     _Atomic uint64_t record_count, amount, last_ns;
 } lane_tally;
 
-/* What follows `state` belongs to whoever made it busy. */
+/* The members after `state` belong to the thread that made it busy. */
 typedef struct lane {
     _Alignas(64) atomic_uint state;
     uint32_t chunk;       /* where its writers append; no_chunk: none yet, or it was taken */

@@ -30,7 +30,7 @@
 #define BP_CHUNK_BYTES_MAX 65536u
 #define BP_CHUNK_LANE_COUNT_MAX 64u
 
-/* What others logged within this time is not overwritten, up to a chunk for each lane. */
+/* Records of others within this time are not overwritten, up to a chunk for each lane. */
 #define BP_CHUNK_FLOOR_NS BP_NS_PER_SEC
 
 /* On a cache line of its own. The number of a record is its place among all of its chunk, from 1.

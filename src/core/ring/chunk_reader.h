@@ -33,7 +33,7 @@ int bp_chunk_read_head(const bp_chunk_source *source, uint64_t chunk, uint64_t *
 /* The bytes of all records; what cannot be read has none. */
 uint64_t bp_chunk_total_used_bytes(const bp_chunk_source *source);
 
-/* Which records are wanted, and what is known about the others. */
+/* The records that are wanted, and what is known about the others. */
 typedef struct bp_chunk_reading {
     uint64_t until_ns;     /* none with a later stamp */
     uint64_t max_bytes;    /* the reading ends once so many were given */

@@ -167,7 +167,7 @@ bugpack_status bp_ring_recover(int fd, bp_sink *sink, void *context, bp_ring_vie
  * the file is no ring, or has no note. */
 bool bp_ring_read_alive(int fd, bp_instant *ret_alive);
 
-/* What its label says about it, from a ring's file; zeros where the file is no ring. */
+/* Reads the label of a ring's file; zeros where the file is no ring. */
 void bp_ring_read_about(int fd, void *about, size_t about_bytes);
 
 #endif

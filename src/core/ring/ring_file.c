@@ -83,7 +83,7 @@ typedef struct chunk_file {
 static int read_chunk_file(void *context, uint64_t offset, void *bytes, size_t byte_count) {
     chunk_file *file = context;
     return read_bytes(file->fd, BP_FRAME_DATA_START + offset, bytes, byte_count,
-                             &file->is_unreadable);
+                      &file->is_unreadable);
 }
 
 static bp_chunk_source source_of(chunk_file *file, const bp_frame_page *page) {

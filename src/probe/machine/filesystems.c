@@ -31,7 +31,6 @@ static bool measure(const struct statvfs *info, bp_filesystem *filesystem) {
            !__builtin_mul_overflow(info->f_bavail, info->f_frsize, &filesystem->available_bytes);
 }
 
-/* What of a file system is being described. */
 struct filesystems {
     bp_system *system;
     dev_t devices[BP_SYSTEM_FILESYSTEM_MAX];
@@ -69,8 +68,8 @@ static bp_filesystem *take_filesystem(struct filesystems *all, int fd) {
     return &system->filesystems[at];
 }
 
-/* Whether a descriptor is a regular file, open for writing, of a device that was not yet seen. The
- * link's own mode says for what it is open (tid_fd_update_inode, fs/proc/fd.c). */
+/* True for a regular file, open for writing, of a device that was not yet seen. The link's own mode
+ * says for what it is open (tid_fd_update_inode, fs/proc/fd.c). */
 static bool is_new_file(int fds_fd, const char *name, const dev_t *seen, size_t seen_count) {
     struct stat link;
     struct statx file;
@@ -86,7 +85,7 @@ static bool is_new_file(int fds_fd, const char *name, const dev_t *seen, size_t 
     return at == seen_count;
 }
 
-/* Those of files that are open for writing: by O_PATH, which opens nothing. */
+/* The file systems of files that are open for writing: by O_PATH, which opens nothing. */
 static void read_file_filesystems(int process_fd, struct filesystems *all) {
     enum { file_max = 4096 };
     dev_t seen[BP_SYSTEM_FILESYSTEM_MAX];
@@ -131,7 +130,7 @@ static void find_read_only(int process_fd, const struct filesystems *all) {
     bp_buffer_release(&mounts);
 }
 
-/* Those that the process writes to come last: they may be of a network. */
+/* File systems that the process writes to come last: they may be of a network. */
 void bp_filesystems_read(int process_fd, int root_fd, bp_system *system) {
     static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     struct filesystems all = {.system = system};

@@ -78,7 +78,6 @@ typedef struct bp_machine_usage {
 void bp_machine_usage_compare(const bp_machine_usage *before, const bp_machine_usage *after,
                               bp_machine_thread *thread);
 
-/* What both passes read with. */
 typedef struct bp_machine_reader {
     int proc_fd;      /* borrowed */
     bool has_our_ids; /* those that system calls take */

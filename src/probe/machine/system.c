@@ -275,8 +275,8 @@ static bool read_process(struct reader *reader) {
     return has_memory;
 }
 
-/* Whether the process has the mounts that we have. Its mountinfo asks for no right, and each number
- * in it is one of the machine (mnt_alloc_id, fs/namespace.c). */
+/* True if the process has our mounts. Its mountinfo asks for no right, and each number in it is one
+ * of the machine (mnt_alloc_id, fs/namespace.c). */
 static bool has_our_mounts(int process_fd) {
     bp_buffer own, other;
     bp_buffer_init(&own, mounts_bytes_max);

@@ -1,4 +1,4 @@
-/* Who has the other ends of pipes and sockets. */
+/* Finds the processes at the other ends of pipes and sockets. */
 #include "process/open_files.h"
 
 #include <errno.h>

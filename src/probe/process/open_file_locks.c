@@ -1,4 +1,4 @@
-/* Which other process has a lock of a file that a process has open. */
+/* Finds the other processes that have locks of a process's open files. */
 #include "process/open_files.h"
 
 #include <fcntl.h>

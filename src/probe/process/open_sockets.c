@@ -274,7 +274,7 @@ static bool read_connections(struct sockets *sockets) {
 }
 
 static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
-    /* Those that wait on a unix listener: the sockets which it will accept have no inodes yet. */
+    /* Peers that wait on a unix listener: the sockets that it will accept have no inodes yet. */
     for (size_t k = 0; k < diag->pending_count; k++) {
         uint32_t inode;
         memcpy(&inode, diag->pending + k * sizeof inode, sizeof inode);
@@ -387,7 +387,7 @@ static void read_times(struct sockets *sockets) {
     }
 }
 
-/* What the tables do not have: peers and queues of unix sockets, and how many connections may wait
+/* Reads what the tables lack: peers and queues of unix sockets, and how many connections may wait
  * on a listener of TCP. */
 static void read_queues(struct sockets *sockets) {
     static const struct unix_diag_req of_unix = {.sdiag_family = AF_UNIX,

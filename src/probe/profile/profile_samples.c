@@ -64,7 +64,7 @@ static struct process *find_process(struct process *processes, size_t *count, pi
     return &processes[(*count)++];
 }
 
-/* Which processes there are, the first that of the ring; and since when each ring has all. */
+/* Lists the processes, the ring's own first, and since when each ring has all. */
 static uint64_t list_processes(const bp_profile_samples *samples, unsigned char *bytes,
                                struct process *processes, size_t *ret_count) {
     struct walk walk = {.samples = samples, .bytes = bytes, .oldest_ns = samples->from_ns};

@@ -274,7 +274,7 @@ static void add_file_map(map_maker *maker, const Elf64_Phdr *segment) {
     maker->page->are_maps_cut = !has_room;
 }
 
-/* Those before an address of which the core has no memory: gdb leaves out what the files have,
+/* Files before an address of which the core has no memory: gdb leaves out what the files have,
  * which is code as well. */
 static void add_files_before(map_maker *maker, uint64_t address) {
     while (maker->has_entry && maker->entry.start < address && maker->page->are_maps_cut == 0) {

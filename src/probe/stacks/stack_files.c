@@ -90,8 +90,8 @@ static uint64_t section_bytes(const bp_libdw *dw, Elf *elf, const char *prefix) 
     return bytes;
 }
 
-/* What bp_elf_is_within cannot see. ".gnu_debugdata" is compressed, and libdw expands it without a
- * limit. */
+/* Checks what bp_elf_is_within cannot see. ".gnu_debugdata" is compressed, and libdw expands it
+ * without a limit. */
 static const char *trouble_of(const bp_stack_file *file, Elf *elf) {
     const bp_libdw *dw = file->all->dw;
     if (elf == NULL) {

@@ -110,7 +110,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret_word, vo
     return bp_thread_copy_read_word(&unwinder->copy, address, ret_word);
 }
 
-/* Those that are not set stay unknown: a frame that needs one is the last. */
+/* Registers that are not set stay unknown: a frame that needs one is the last. */
 static bool set_registers(Dwfl_Thread *thread, void *context) {
     const bp_unwinder *unwinder = context;
     const bp_thread_copy *copy = &unwinder->copy;

@@ -342,7 +342,7 @@ static int compare_names(const label *one, const label *other) {
     return order != 0 ? order : compare_tokens(&one->tid, &other->tid);
 }
 
-/* Those of one name, as the threads of a pool, stay in their order. */
+/* Labels of one name, as of the threads of a pool, stay in their order. */
 static int sort_labels(const void *one, const void *other) {
     int order = compare_names(one, other);
     return order != 0 ? order : compare_numbers(one, other);

@@ -14,7 +14,7 @@
 #include "base/sink.h"
 #include "json/scanner.h"
 
-/* Which members of a document are compared. Lists of words; all static. */
+/* The members of a document that are compared. Lists of words; all static. */
 typedef struct bp_json_diff_rule {
     const char *entry; /* the name of the document */
     const char *parts; /* the members of the root that are; "" for all */

@@ -214,7 +214,7 @@ static bool find_shared_spin(bp_evidence *evidence) {
     if (count < 2 || shared_ms * 5 < all_ms * 4 || (percent < busy_percent && !is_starved)) {
         return false;
     }
-    /* What comes in by a socket is not known of a thread that waited for the lock at the end. */
+    /* A thread that waited for the lock at the end may have input that is not known. */
     if (evidence->files.count < evidence->files.total_count ||
         bp_evidence_has_open(evidence, "socket")) {
         return false;

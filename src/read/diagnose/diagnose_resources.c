@@ -78,8 +78,8 @@ void bp_diagnose_memory_limit(bp_evidence *evidence) {
     }
 }
 
-/* What has not been used for days is swapped out of a healthy machine, too; of a process that works
- * it is little. */
+/* A healthy machine, too, swaps out memory that was not used for days; of a process that works it
+ * is little. */
 void bp_diagnose_swapped(bp_evidence *evidence) {
     static const uint64_t least_kb = 64 << 10;
     const bp_json_tree *memory = bp_json_tree_object(evidence->process, "memory");

@@ -258,8 +258,8 @@ static bool is_stopped_by_tracer(const bp_evidence *evidence, const bp_thread *t
     return strcmp(thread->state, "stopped by tracer") == 0;
 }
 
-/* How many threads there are, if it is so of every one of them that has not ended, and none ran in
- * the window; else 0. */
+/* The number of threads, if `holds` for each that has not ended, and none ran in the window; else
+ * 0. */
 static uint64_t count_if_all(const bp_evidence *evidence, is_so *holds) {
     uint64_t count = 0;
     for (size_t i = 0; i < evidence->thread_count; i++) {
@@ -300,7 +300,7 @@ void bp_diagnose_paused(bp_evidence *evidence) {
 
 /* --- other processes ---------------------------------------------------------------------- */
 
-/* What stands between a wait of this kind and the process that it is for. */
+/* The word between a wait of this kind and the process that it is for. */
 static const char *link_word(const char *kind) {
     static const char *const words[][2] = {{"child", " "},
                                            {"file_lock", " held by "},
@@ -637,7 +637,7 @@ static silence find_silence(const bp_json_tree *file, bool is_only) {
     return is_only && is_udp ? SILENT : NO_SILENCE;
 }
 
-/* What a thread has asked, and got no answer. */
+/* A request of a thread that has got no answer. */
 typedef struct unanswered {
     const bp_json_tree *file; /* NULL: nothing */
     silence why;

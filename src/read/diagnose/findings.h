@@ -232,7 +232,7 @@ bp_severity bp_finding_severity(const bp_finding *finding);
 
 enum { BP_FINDING_MAX = 48 };
 
-/* Those of a report, and how many there are beyond the maximum, the least severe. */
+/* The findings of a report, and how many more there are, the least severe. */
 typedef struct bp_findings {
     bp_finding rows[BP_FINDING_MAX];
     size_t count;
@@ -241,7 +241,7 @@ typedef struct bp_findings {
 
 uint64_t bp_findings_other_count(const bp_findings *findings);
 
-/* How many are of a severity, with those beyond the maximum. */
+/* The number of findings of a severity, with those beyond the maximum. */
 uint64_t bp_findings_severity_count(const bp_findings *findings, bp_severity severity);
 
 /* Adds one. Beyond the maximum, the newest of the least severe ones is only counted. */

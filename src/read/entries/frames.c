@@ -31,7 +31,6 @@ static bp_frame_text read_frame(const bp_json_tree *frame) {
     };
 }
 
-/* What a bp_frame_taker gets. */
 typedef struct frame_passing {
     bp_frame_taker *take;
     void *context;

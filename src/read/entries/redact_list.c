@@ -165,9 +165,9 @@ static bugpack_status take(void *context, const void *bytes, size_t byte_count) 
     return status;
 }
 
-/* How many lines of an entry mention somebody, or the machine that the report names, and the first
- * of them. The first 64 MiB are looked at. NO_MEMORY; IO or CORRUPT for an entry that cannot be
- * read. */
+/* Counts the lines of an entry that mention somebody, or the machine that the report names, and
+ * keeps the first ones. The first 64 MiB are looked at. NO_MEMORY; IO or CORRUPT for an entry that
+ * cannot be read. */
 static bugpack_status make_mentions(const bp_report_file *report, const char *name,
                                     struct reading *reading, bugpack_error *error) {
     bp_json_maker *maker = reading->maker;

@@ -29,7 +29,7 @@ static bugpack_status take_stack(void *context, bp_json_tree *row, bugpack_error
     return BUGPACK_OK;
 }
 
-/* What cannot be read leaves the signature weak: a finding says that the entry is not whole. */
+/* An entry that cannot be read leaves the signature weak; a finding says that it is not whole. */
 static void read_stacks(const bp_report_file *report, const char *folder, uint64_t max_bytes,
                         wanted_stacks *wanted) {
     const bp_json_tree_list lists[] = {{"threads", take_stack, false}, {NULL, NULL, false}};

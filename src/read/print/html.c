@@ -373,7 +373,6 @@ static void write_findings(html_page *page) {
     end_section(page);
 }
 
-/* Who waits for whom. */
 static void write_waits(html_page *page) {
     if (page->facts->waits.edge_count > 0) {
         begin_section(page, BP_SECTION_WAITS);

@@ -105,7 +105,7 @@ void bp_note_log(bp_recorder *recorder, bugpack_level level, const char *format,
 void bp_note_notify(bp_recorder *recorder, bugpack_level level, const char *format, ...)
     BUGPACK_PRINTF(3, 4);
 
-/* What the host logs, as bp_log_recorder_append has it, without secrets where they are to be
+/* Records what the host logs, as bp_log_recorder_append does, without secrets where they are to be
  * redacted at the call. A session without a log is fine. */
 void bp_note_log_part(bp_recorder *recorder, bugpack_level level, const char *channel,
                       const void *message, size_t message_bytes, unsigned part);

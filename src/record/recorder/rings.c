@@ -131,8 +131,8 @@ void bp_rings_free(bp_rings *rings) {
     }
 }
 
-/* Whether the directory may get a file of this size: where other programs need its file system as
- * well, half of that stays free. IO. */
+/* IO unless the directory may get a file of this size: where other programs need its file system as
+ * well, half of that stays free. */
 static bugpack_status check_room(const bp_rings *rings, size_t byte_count, bugpack_error *error) {
     struct statvfs info;
     const char *path = rings->dir->path;

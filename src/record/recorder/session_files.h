@@ -104,7 +104,6 @@ bool bp_session_files_remove(int base_fd, int dir_fd, const char *name);
  * The directory that holds the session directories.
  */
 
-/* What is known of it. */
 typedef struct bp_ring_base {
     const char *path; /* absolute, borrowed */
     bool is_chosen;   /* by us: the directory above it is examined as well */

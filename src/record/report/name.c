@@ -55,7 +55,7 @@ void bp_name_report_stem(const char *app, bp_report_kind kind, const char *detai
 
 static const char extension[] = ".zip";
 
-/* Which kinds there are, and whether the name of one holds a detail. */
+/* The kinds, each with whether its name holds a detail. */
 static const struct {
     bp_report_kind kind;
     bool has_detail;

@@ -67,8 +67,8 @@ void bp_job_queue_free(bp_job_queue *queue);
 /* True if a job waits or runs, or one ended after the last call. The monitor. */
 bool bp_job_queue_has_worked(bp_job_queue *queue);
 
-/* Whether the calling thread is one of any queue (NULL) or of this one, which is only compared:
- * then it must not wait for it. */
+/* True if the calling thread is one of this queue, which is only compared, or of any (NULL): then
+ * it must not wait for it. */
 bool bp_job_queue_is_own_thread(const bp_job_queue *queue);
 
 #endif

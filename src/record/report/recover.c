@@ -153,7 +153,6 @@ static bugpack_status add_stacks(const bp_stacks *stacks, const bp_crash_page *p
     return bp_bundle_put(bundle, "stacks.json", status, &json, error);
 }
 
-/* What faulthandler wrote, if it is there. */
 static void add_python(int dir_fd, const bp_crash_page *page, bp_stacks *stacks) {
     static const size_t text_max_bytes = (size_t)1 << 20;
     int fd =

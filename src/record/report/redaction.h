@@ -27,8 +27,8 @@ void bp_redaction_free(bp_redaction *redaction);
 bugpack_status bp_redaction_use_at_call(bp_redaction *redaction, bp_at_call *at_call,
                                         bugpack_error *error);
 
-/* Those that another session has, or had before it died, and those of `with` (NULL: none), which
- * then says whether redaction is off. INVALID where they cannot be understood. */
+/* Loads the rules that another session has, or had before it died, and those of `with` (NULL:
+ * none), which then says whether redaction is off. INVALID where they cannot be understood. */
 bugpack_status bp_redaction_load(int dir_fd, const bp_redaction *with, bp_redaction **ret_redaction,
                                  bugpack_error *error);
 

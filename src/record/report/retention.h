@@ -24,7 +24,7 @@
      BP_RETENTION_KIND(BP_REPORT_CONDITION) | BP_RETENTION_KIND(BP_REPORT_CRASH) |                 \
      BP_RETENTION_KIND(BP_REPORT_EXIT))
 
-/* Which reports count, and how much of them may stay. */
+/* The reports that count, and how much of them may stay. */
 typedef struct bp_retention_policy {
     const char *app;       /* as the session has it; NULL: of every app */
     unsigned kinds;        /* BP_RETENTION_KIND of each that counts and may be removed */

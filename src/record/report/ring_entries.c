@@ -186,7 +186,7 @@ static bugpack_status add_part(struct adding *adding, const char *name, print_pa
     status = failure->status;
     if (status == BUGPACK_OK) {
         status = print(adding, kind, &writer, failure);
-        /* What failed on the way to the zip is the reason for what failed to be printed. */
+        /* Printing may have failed because of a failure on the way to the zip. */
         bugpack_status flushed = bp_writer_flush(&writer, failure);
         status = status == BUGPACK_OK ? flushed : status;
     }

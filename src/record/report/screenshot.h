@@ -14,7 +14,7 @@
 #include "image/png.h"
 #include "report/bundle.h"
 
-/* Who gets the pixels back that a host handed over; no `release`: they are the host's. */
+/* The owner of pixels that a host handed over; without a `release` they are the host's. */
 typedef struct bp_pixel_owner {
     bugpack_screenshot_release_callback *release;
     void *context;
@@ -36,8 +36,8 @@ typedef struct bp_screenshot {
 /* Gives the pixels back, unless that has been done. The caller holds no lock. */
 void bp_pixel_owner_release(bp_pixel_owner *owner);
 
-/* Whether a request's picture and region make sense; no picture and no region do, and a region that
- * lies partly in the picture does. INVALID. */
+/* INVALID unless a request's picture and region make sense. No picture with no region does, and so
+ * does a region that lies partly in the picture. */
 bugpack_status bp_screenshot_check(const bugpack_picture *picture, const bugpack_region *region,
                                    bugpack_error *error);
 

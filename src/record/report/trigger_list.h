@@ -17,7 +17,7 @@ typedef struct bp_trigger_list {
     bool is_failed; /* out of memory; sticks */
 } bp_trigger_list;
 
-/* What a trigger had come to when a job was triggered: its first rows, as more may follow. */
+/* The first rows of a trigger as of the instant at which a job was triggered. More may follow. */
 typedef struct bp_trigger_note {
     size_t count;
     bp_trigger_tally rows[];

@@ -230,7 +230,7 @@ void bp_config_release(bp_config *config) {
     }
 }
 
-/* What is stored for a crash: by default of the providers only that of session.json. */
+/* Of the providers only that of session.json is stored for a crash by default. */
 static void translate_crash(uint64_t interval_ms, bp_config *config) {
     static const uint64_t default_ms = 5000;
     bool is_off = interval_ms == CRASH_REFRESH_OFF;

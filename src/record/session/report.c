@@ -39,7 +39,7 @@ static bugpack_status read_request(const bugpack_report_request *given,
                                 : bp_screenshot_check(request->screenshot, &request->region, error);
 }
 
-/* Who gets the pixels of a request back, which an older host cannot say. */
+/* The owner of the pixels of a request, which an older host cannot name. */
 static bp_pixel_owner pixel_owner(const bugpack_report_request *given) {
     const size_t least_bytes =
         offsetof(bugpack_report_request, screenshot_release) + sizeof given->screenshot_release;

@@ -12,7 +12,7 @@
 
 enum { text_max_bytes = 4096, late_max_count = 64 };
 
-/* Those that came so long before the trigger are of another time. */
+/* A loss that came so long before the trigger is of another time. */
 static const uint64_t late_max_age_ns = 10 * BP_NS_PER_SEC;
 
 /* Channels of disconnect-cause.json, for which the limit has room. */

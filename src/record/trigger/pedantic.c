@@ -17,8 +17,8 @@ static const char state_name[] = "channel-state.json";
 /* So much of a message is searched for secrets: one that begins in what is shown may go on. */
 enum { message_look_bytes = 4 * BUGPACK_GAP_DUMP_MAX_BYTES };
 
-/* What the report of a gap has of its own: channel-state.json as the host gave it at the gap, and
- * the message. */
+/* The report of a gap also has channel-state.json, as the host gave it at the gap, and the
+ * message. */
 struct gap_report {
     bp_pedantic *pedantic;
     bp_gap *gap;

@@ -102,7 +102,7 @@ typedef struct bp_crash_trigger bp_crash_trigger;
  */
 bugpack_status bp_crash_trigger_install(bp_crash_trigger *trigger, bugpack_error *error);
 
-/* What the process is about to die of; nothing without the handler. Any thread. */
+/* Notes what the process is about to die of; nothing without the handler. Any thread. */
 void bp_crash_trigger_explain(bp_crash_trigger *trigger, const char *type, const char *message);
 
 /* The tags or the providers have changed: what is kept is stored now, or a second after the last

@@ -87,8 +87,8 @@ enum { signal_count = sizeof fatal_signals / sizeof fatal_signals[0] };
 
 /* The handlers before ours; written before ours is installed. */
 static struct sigaction previous[signal_count];
-/* What was there before, when a session ended and another handler was over ours. That one may pass
- * its signals on to ours, and be below ours again in a later session. */
+/* The actions before ours, where another handler was over ours when a session ended. That one may
+ * pass its signals on to ours, and be below ours again in a later session. */
 static struct sigaction covered[signal_count];
 static bool is_covered[signal_count];
 

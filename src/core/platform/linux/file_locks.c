@@ -65,7 +65,7 @@ static bool is_wanted_one(const bp_file_lock *lock, const bp_file_lock *wanted) 
            (wanted->kind == BP_FILE_LOCK_OFD ? is_same_device : lock->pid == wanted->pid);
 }
 
-/* Those that wait follow the one that stands in their way. */
+/* In the text, locks that wait follow the one that stands in their way. */
 bool bp_file_lock_find_holder(const char *text, size_t text_bytes, const bp_file_lock *wanted,
                               bp_file_lock *ret_holder) {
     bp_proc_scan scan = {text, text + text_bytes}, line;

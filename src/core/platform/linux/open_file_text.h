@@ -136,8 +136,8 @@ bool bp_socket_connection(const bp_socket *socket, bool from_remote,
  */
 bool bp_socket_is_listener_of(const bp_socket *listener, const bp_socket *socket);
 
-/* What sock_diag adds: the queues of a unix socket and of a listener of TCP, the name of a unix
- * socket, "@" in front of one that is no file, and when a TCP socket sent and received. */
+/* From sock_diag: the queues of a unix socket and of a listener of TCP, the name of a unix socket,
+ * "@" in front of one that is no file, and when a TCP socket sent and received. */
 typedef struct bp_socket_diag {
     uint64_t inode, peer_inode; /* 0: it has none */
     bool has_queues;

@@ -23,7 +23,7 @@ typedef struct bp_perf_registers {
 
 extern const bp_perf_registers bp_perf_registers_x86_64, bp_perf_registers_aarch64;
 
-/* Those of this build; NULL: it is for another processor, or of 32 bits. */
+/* The registers of this build; NULL: it is for another processor, or of 32 bits. */
 const bp_perf_registers *bp_perf_registers_here(void);
 
 /* The fields that a sample is asked for; a reader expects just these. */

@@ -152,7 +152,7 @@ static int take_fields(bp_proc_scan *scan, stat_fields *fields) {
     return field;
 }
 
-/* Which fields the kernel prints signed, of those that every reader needs: terminal, times of
+/* Fields that the kernel prints signed, of those that every reader needs: terminal, times of
  * children, priority and nice. */
 static bool may_be_negative(int field) {
     return (field >= 5 && field <= 8) ||

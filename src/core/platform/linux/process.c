@@ -14,7 +14,7 @@
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
 
-/* Whether /proc numbers processes as our own pid namespace does: in another's we have no id, and
+/* Sees if /proc numbers processes as our own pid namespace does: in another's we have no id, and
  * the link is not there. */
 static int find_ids(int proc_fd, bool *ret_has_our_ids) {
     char target[24];

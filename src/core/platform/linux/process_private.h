@@ -97,8 +97,8 @@ bugpack_status bp_task_open_below(const bp_proc_root *root, pid_t pid, bool with
 bugpack_status bp_process_snapshot(bp_task *process, bool with_names,
                                    bp_task_snapshot *ret_snapshot, bugpack_error *error);
 
-/* What a tree has to know of a process whose snapshot was just read and may be refined: its
- * counters, and the ids of its children, which are appended. NO_MEMORY. */
+/* Notes for a tree the counters of a process whose snapshot was just read and may be refined, and
+ * appends the ids of its children. NO_MEMORY. */
 bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snapshot *snapshot,
                                bp_tree_member *ret_member, bp_pid_list *children);
 

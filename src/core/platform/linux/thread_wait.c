@@ -285,8 +285,8 @@ enum {
     KIND_ELISION = 256 | 512
 };
 
-/* What glibc writes into its lock words: contended (sysdeps/nptl/lowlevellock.h), and in an rwlock
- * that a thread waits for, in the upper bit (nptl/pthread_rwlock_common.c). */
+/* Values of glibc's lock words: contended (sysdeps/nptl/lowlevellock.h), and in an rwlock that a
+ * thread waits for, in the upper bit (nptl/pthread_rwlock_common.c). */
 enum { LOCK_CONTENDED = 2, RWLOCK_WAIT = 3, RWLOCK_HELD_BY_WRITER = 3 };
 
 /* struct __pthread_mutex_s, as far as it is needed. */

@@ -120,7 +120,6 @@ typedef enum bp_futex_kind {
                                                    nothing: see process/java_threads.h */
 } bp_futex_kind;
 
-/* Who holds the lock. */
 typedef enum bp_futex_owner {
     BP_FUTEX_OWNER_UNKNOWN,
     BP_FUTEX_OWNER_THREAD,  /* a thread of the same process */
@@ -149,7 +148,7 @@ typedef struct bp_futex_process {
     bool (*read)(void *context, uint64_t address, void *out, size_t bytes);
     /* True if it has this thread. */
     bool (*has_thread)(void *context, uint64_t tid);
-    /* Who another id is, PROCESS or ENDED; NULL: not known of any. */
+    /* Says of another id if it is PROCESS or ENDED; NULL: not known of any. */
     bp_futex_owner (*find_other)(void *context, uint64_t tid);
 } bp_futex_process;
 

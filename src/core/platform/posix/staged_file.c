@@ -119,8 +119,7 @@ static bool is_link_refused(int link_errno) {
            link_errno == EMLINK || link_errno == ENOSYS;
 }
 
-/* What a rename that must not replace says where the system or the file system has no such thing.
- */
+/* Errors of a rename that must not replace, where the system or the file system has none. */
 static bool is_rename_unknown(int rename_errno) {
     return rename_errno == EINVAL || rename_errno == ENOSYS || rename_errno == EOPNOTSUPP ||
            rename_errno == ENOTSUP;
