@@ -90,8 +90,8 @@ for path in /dev/null /dev/stdout //dev/fd/1 /dev/../dev/null /tmp/../dev/new ..
     expect_misuse '- is standard output' capture --pid $me --output "$path"
 done
 expect_misuse 'is no place for a report' redact some.zip --output /dev/null
-expect_misuse "--output: '.' is a directory: name a file in it" capture --pid $me --output .
-expect_misuse "--output: '../' is a directory: name a file in it" redact some.zip --output ../
+expect_misuse "--output: cannot write '..': it names no file" redact some.zip --output ..
+expect_misuse "--output: cannot write '../': it names no file" redact some.zip --output ../
 for command in 'capture --pid 1' recover 'run true'; do
     # shellcheck disable=SC2086 # words
     set -- $command

@@ -74,15 +74,15 @@ static bool read_path(const bp_cli_option *option, const char *text, void *field
 }
 
 bool bp_cli_read_output(const bp_cli_option *option, const char *text, void *field) {
+    const char *name = bp_file_base_name(text);
     if (!read_path(option, text, field, "; - is standard output")) {
         return false;
     }
-    int dir_fd = bp_cli_is_streamed(text) ? -1 : open(text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir_fd >= 0) {
-        bp_file_close(dir_fd);
-        bp_cli_say_usage("--%s: '%s' is a directory: name a file in it", option->name, text);
+    if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        bp_cli_say_usage("--%s: cannot write '%s': it names no file", option->name, text);
+        return false;
     }
-    return dir_fd < 0;
+    return true;
 }
 
 bool bp_cli_read_output_dir(const bp_cli_option *option, const char *text, void *field) {
