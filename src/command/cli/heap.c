@@ -142,8 +142,8 @@ static bp_cli_exit print_state(const char *path, bool as_json) {
     bp_buffer_init(&text, SIZE_MAX / 4);
     bugpack_status status = read_state(path, &state, &error);
     if (status == BUGPACK_OK && as_json && state.allocator[0] == '\0') {
-        status =
-            bp_fail(&error, BUGPACK_ERR_CORRUPT, "\"%s\" names no allocator: no JSON of it", path);
+        status = bp_fail(&error, BUGPACK_ERR_CORRUPT,
+                         "\"%s\" names no allocator, which its JSON needs", path);
     } else if (status == BUGPACK_OK && as_json) {
         status = bp_heap_state_print(&state, &text, &error);
     } else if (status == BUGPACK_OK && bp_heap_state_text(&state, &text) != BUGPACK_OK) {

@@ -26,7 +26,7 @@ static bugpack_status give(const bugpack_unpublished *report, void *context, bug
     (void)error;
     /* By its descriptor, before it has a name. */
     if (find_caller(&uid, &gid) && fchown(report->zip_fd, (uid_t)uid, (gid_t)gid) != 0) {
-        bp_cli_say("what was written still belongs to root: %s", strerror(errno));
+        bp_cli_say("the report still belongs to root: %s", strerror(errno));
     }
     return BUGPACK_OK;
 }

@@ -49,7 +49,7 @@ static bp_cli_exit run(void *context, char **operands) {
     bugpack_error error = BUGPACK_ERROR_INIT;
     bp_cli_exit result;
     if (options->is_list == (options->output_path != NULL)) {
-        return bp_cli_say_usage("give one of --output and --list");
+        return bp_cli_say_usage("give either --output FILE or --list");
     }
     if (options->is_list && options->max_zip_bytes > 0) {
         return bp_cli_say_usage("--list excludes --max-size");

@@ -33,7 +33,7 @@ static const char default_pattern[] =
 static bool read_hotkey(const bp_cli_option *option, const char *text, void *field) {
     bp_hotkey key;
     if (!bp_hotkey_parse(text, &key)) {
-        bp_cli_say_usage("--%s takes F1 to F12, Ctrl- and a letter but I, J and M, or none, "
+        bp_cli_say_usage("--%s takes F1 to F12, Ctrl- and a letter other than I, J and M, or none, "
                          "not '%s'",
                          option->name, text);
         return false;

@@ -162,7 +162,7 @@ static bool fill(const bp_cli_select *select, cli_targets *targets, bp_cli_exit 
         return false;
     }
     if (targets->count > target_max) {
-        *ret_exit = bp_cli_say_usage("%zu processes are meant, and a report has at most %d",
+        *ret_exit = bp_cli_say_usage("%zu processes match, and a report has at most %d",
                                      targets->count, target_max);
         return false;
     }

@@ -139,7 +139,7 @@ static bugpack_status add(const file_reader *it, const bp_configuration_row *row
                    row->value[0] != separator && strpbrk(row->value, "\r\n") == NULL;
     if (!is_good || *count == BP_SEND_FIELD_MAX) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "%s:%u: %s takes \"name%cvalue\", and may be there %d times", it->path,
+                       "%s:%u: %s takes \"name%cvalue\", and may be given %d times", it->path,
                        row->line, row->key, separator, BP_SEND_FIELD_MAX);
     }
     texts[(*count)++] = row->value;
@@ -333,9 +333,9 @@ static bugpack_status check_url(bp_send_destination *destination, const char *wh
                                 bugpack_error *error) {
     bp_url url;
     if (!bp_url_parse(destination->url, &url)) {
-        return bp_fail(error, BUGPACK_ERR_INVALID,
-                       "%s: its URL is not one of https or http, or has characters to be escaped",
-                       what);
+        return bp_fail(
+            error, BUGPACK_ERR_INVALID,
+            "%s: its URL is neither https nor http, or has characters that must be escaped", what);
     }
     if (!url.is_https && !destination->allows_http && !bp_url_is_loopback(&url)) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
@@ -369,7 +369,7 @@ bugpack_status bp_send_destination_check(bp_send_destination *destination, const
     return check_url(destination, what, error);
 }
 
-/* An URL that ends with "/" gets the report's name, as with curl -T. */
+/* A URL that ends with "/" gets the report's name, as with curl -T. */
 bool bp_send_destination_takes_many(const bp_send_destination *destination) {
     bp_url url;
     if (destination->type != BP_SEND_HTTP || destination->is_post) {

@@ -337,7 +337,7 @@ static bugpack_status measure(int fd, const char *name, uint64_t *ret_size, bugp
         }
     }
     return bp_fail(error, BUGPACK_ERR_IO,
-                   "cannot read \"%s\": it tells no size, and has over %llu bytes", name,
+                   "cannot read \"%s\": it states no size, and has over %llu bytes", name,
                    (unsigned long long)measured_max_bytes);
 }
 
