@@ -592,6 +592,58 @@ END
     await 'curl -s --unix-socket nginx.sock http://localhost/nginx.conf | grep -q daemon'
 }
 
+# start_proxy ANSWER: nginx in front of a server that answers each request with it, and a client that
+# has asked, and keeps its connection.
+start_proxy() {
+    needs nginx python3 ss
+    begin_ready python3 -uc 'import socket, sys, threading
+listener = socket.create_server(("127.0.0.1", 0))
+print(f"upstream={listener.getsockname()[1]}\nready")
+def serve(client):
+    while client.recv(4096):
+        client.sendall(sys.argv[1].encode().decode("unicode_escape").encode())
+while True:
+    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()' "$1"
+    tell "peer=$pid"
+    port=$((20000 + $$ % 10000 + row_count))
+    cat >nginx.conf <<END
+daemon off;
+master_process off;
+error_log $PWD/error.log;
+pid $PWD/nginx.pid;
+events { worker_connections 64; }
+http {
+    access_log off;
+    client_body_temp_path $PWD/body;
+    proxy_temp_path $PWD/proxy;
+    fastcgi_temp_path $PWD/fastcgi;
+    uwsgi_temp_path $PWD/uwsgi;
+    scgi_temp_path $PWD/scgi;
+    upstream behind { server 127.0.0.1:$(told upstream); keepalive 4; }
+    server {
+        listen 127.0.0.1:$port;
+        location / { proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; }
+    }
+}
+END
+    begin nginx -p "$PWD" -c "$PWD/nginx.conf"
+    nginx=$pid
+    await "ss -tlnH sport = :$port | grep -q ."
+    begin python3 -uc 'import socket, sys, time
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+while client.recv(4096): pass' "$port"
+    await "ss -tinH dport = :$(told upstream) | grep -Eq 'lastsnd:[0-9]{4}'"
+    await "ss -tinH state established sport = :$port | grep -Eq 'lastrcv:[0-9]{4}'"
+    pid=$nginx
+}
+begin_nginx_upstream_silent() { start_proxy ''; }
+begin_nginx_upstream_stopped() {
+    start_proxy ''
+    stop "$(told peer)"
+}
+begin_nginx_upstream_idle() { start_proxy 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'; }
+
 # A log that was rotated, and the server not told.
 begin_nginx_log() {
     start_nginx

@@ -92,9 +92,13 @@ static void add_socket(const bp_socket *socket, bp_json *json) {
         bp_json_add_bool(json, "accepted", socket->is_accepted);
     }
     bp_model_add_known_uint(json, "peer_unread_bytes", socket->has_peer_queue, socket->peer_queue);
-    bp_model_add_known_uint(json, "sent_ms_ago", socket->has_times, socket->sent_ms);
-    bp_model_add_known_uint(json, "received_ms_ago", socket->has_times && socket->has_received,
+    bool is_client = socket->has_times && socket->has_connected;
+    bool owes_answer = socket->has_times && socket->is_accepted && socket->has_received &&
+                       (!socket->has_sent || socket->received_ms < socket->sent_ms);
+    bp_model_add_known_uint(json, "sent_ms_ago", is_client, socket->sent_ms);
+    bp_model_add_known_uint(json, "received_ms_ago", is_client && socket->has_received,
                             socket->received_ms);
+    bp_model_add_known_uint(json, "unanswered_ms", owes_answer, socket->received_ms);
     bp_json_object_end(json);
 }
 

@@ -305,6 +305,7 @@ static void take_diag(struct sockets *sockets, const bp_socket_diag *diag) {
             socket->send_queue = diag->send_queue;
         }
         socket->has_times = diag->has_times;
+        socket->has_sent = diag->has_sent;
         socket->has_received = diag->has_received;
         socket->sent_ms = diag->sent_ms;
         socket->received_ms = diag->received_ms;
@@ -363,10 +364,10 @@ static bool read_address(const char *text, int family, __be32 out[4], __be16 *re
     return inet_pton(family, address, out) == 1;
 }
 
-/* When the connections of TCP that the process began sent and received, of a few. */
-static void read_times(struct sockets *sockets) {
+/* When connections of TCP sent and received, of a few: of those that the process began, and then
+ * of those that it accepted. The number of all that were asked for. */
+static size_t read_times(struct sockets *sockets, bool of_accepted, size_t asked_count) {
     enum { asked_max = 64 };
-    size_t asked_count = 0;
     for (size_t i = 0; i < sockets->count && asked_count < asked_max; i++) {
         const bp_socket *socket = sockets->items[i];
         bool is_v6 = strcmp(socket->protocol, "tcp6") == 0;
@@ -375,8 +376,9 @@ static void read_times(struct sockets *sockets) {
             .sdiag_protocol = IPPROTO_TCP,
             .idiag_ext = 1u << (INET_DIAG_INFO - 1),
             .id = {.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
-        if (strncmp(socket->protocol, "tcp", 3) == 0 && socket->has_connected &&
-            socket->state != NULL && strcmp(socket->state, "established") == 0 &&
+        if (strncmp(socket->protocol, "tcp", 3) == 0 &&
+            (of_accepted ? socket->is_accepted : socket->has_connected) && socket->state != NULL &&
+            strcmp(socket->state, "established") == 0 &&
             read_address(socket->local, request.sdiag_family, request.id.idiag_src,
                          &request.id.idiag_sport) &&
             read_address(socket->remote, request.sdiag_family, request.id.idiag_dst,
@@ -385,6 +387,7 @@ static void read_times(struct sockets *sockets) {
             asked_count++;
         }
     }
+    return asked_count;
 }
 
 /* Reads what the tables lack: peers and queues of unix sockets, and how many connections may wait
@@ -456,7 +459,10 @@ bool bp_open_sockets_read(int fds_fd, uint64_t deadline_ns, bp_open_files *proce
     }
     if (has_memory && sockets.count > 0 && is_our_network(fds_fd)) {
         read_queues(&sockets);
-        read_times(&sockets);
+        size_t asked_count = read_times(&sockets, false, 0);
+        if (asked_count > 0) { /* a client of others: its own ones may wait for them */
+            (void)read_times(&sockets, true, asked_count);
+        }
     }
     has_memory = has_memory && read_connections(&sockets);
     free(sockets.items);

@@ -725,3 +725,65 @@ void bp_diagnose_no_answer(bp_evidence *evidence) {
             BP_CUT_TEXT(end != NULL ? remote : "", 110), amount, BP_COUNT(other_count),
             BP_SECS(evidence->window_ms));
 }
+
+/* What a server waits for that is a client of others, as nginx of an upstream. */
+typedef struct upstream {
+    const bp_json_tree *file; /* the first of its connections; NULL: none */
+    uint64_t connection_count, unread_bytes;
+    uint64_t client_count, shortest_ms, longest_ms; /* who had no answer, and for how long */
+} upstream;
+
+static void add_client(const bp_json_tree *socket, upstream *found) {
+    uint64_t waited_ms = bp_json_tree_uint_or(socket, "unanswered_ms", 0);
+    if (waited_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS) {
+        bool is_shortest = found->client_count++ == 0 || waited_ms < found->shortest_ms;
+        found->shortest_ms = is_shortest ? waited_ms : found->shortest_ms;
+        found->longest_ms = waited_ms > found->longest_ms ? waited_ms : found->longest_ms;
+    }
+}
+
+/* It was asked no earlier than a client had asked: other connections may be silent for long. The
+ * kernel is asked for one socket after the other. */
+static void add_upstream(const bp_json_tree *file, upstream *found) {
+    enum { reading_ms = 100 };
+    const bp_json_tree *socket = bp_json_tree_object(file, "socket");
+    const bp_json_tree *first = bp_json_tree_object(found->file, "socket");
+    uint64_t sent_ms = bp_json_tree_uint_or(socket, "sent_ms_ago", 0);
+    const char *remote = bp_json_tree_text_or(socket, "remote", "");
+    bool is_asked = sent_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS &&
+                    sent_ms <= found->longest_ms + reading_ms &&
+                    find_silence(file, false) <= UNANSWERED;
+    if (is_asked && strcmp(bp_json_tree_text_or(first, "remote", remote), remote) == 0) {
+        found->file = found->file == NULL ? file : found->file;
+        found->connection_count++;
+        found->unread_bytes += bp_json_tree_uint_or(socket, "peer_unread_bytes", 0);
+    }
+}
+
+/* As it was when the sockets were read: threads may have run since. It is sure of one that is
+ * stopped, or has not read what it was sent. */
+void bp_diagnose_upstream(bp_evidence *evidence) {
+    bool is_sure = evidence->running == BP_DIAGNOSIS_UPSTREAM;
+    upstream found = {.file = NULL};
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        add_client(bp_json_tree_object(evidence->files.rows[i], "socket"), &found);
+    }
+    for (size_t i = 0; i < evidence->files.count && found.client_count > 0; i++) {
+        add_upstream(evidence->files.rows[i], &found);
+    }
+    const bp_json_tree *end = bp_json_tree_rows(found.file, "other_end");
+    bool is_stopped = strcmp(bp_json_tree_text_or(end, "state", ""), "stopped") == 0;
+    if (found.file == NULL || (is_stopped || found.unread_bytes > 0) != is_sure) {
+        return;
+    }
+    bp_find(
+        evidence,
+        "{} client{|s} had no answer for {} or more; meanwhile {}{,} sent nothing on {} "
+        "connection{|s} to {} since it was asked{[, and left {} byte{|s} unread]}",
+        BP_COUNT(found.client_count), BP_NUMBER((double)found.shortest_ms / 1000, 1, " s"),
+        end != NULL ? bp_process_argument(end) : BP_TEXT("the other end"),
+        BP_COUNT(found.connection_count),
+        BP_CUT_TEXT(bp_json_tree_text_or(bp_json_tree_object(found.file, "socket"), "remote", "?"),
+                    110),
+        BP_COUNT(found.unread_bytes));
+}

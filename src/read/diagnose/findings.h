@@ -138,6 +138,9 @@ const char *bp_severity_name(bp_severity severity);
         ".files[].socket", "stacks.txt shows where its threads sleep instead") \
     ROW(NO_ANSWER, "no-answer", WARNING, no_answer, PROCESS, "threads.json", ".threads[].waits_for", \
         "look at what the other end does; capture it, if it is on this machine") \
+    ROW(UPSTREAM, "no-answer", WARNING, upstream, PROCESS, "files.json", \
+        ".files[].socket.unanswered_ms", \
+        "look at what the other end does; capture it, if it is on this machine") \
     ROW(CLOSE_WAIT, "close-wait", WARNING, close_wait, PROCESS, "files.json", \
         ".files[].socket.state", \
         "the program does not close connections that its peers have closed") \
@@ -189,6 +192,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
     ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
         ".threads[].waits_for", "look at what the other end does") \
+    ROW(UPSTREAM_YET, "no-answer", INFO, upstream, PROCESS, "files.json", \
+        ".files[].socket.unanswered_ms", "look at what the other end does") \
     ROW(CALL_WAITS, "call-blocked", INFO, call_blocked, PROCESS, "threads.json", \
         ".threads[].syscall", "look at what the other process does") \
     ROW(NO_MANIFEST, "no-manifest", INFO, no_manifest, REPORT, "manifest.json", "", "")

@@ -249,7 +249,8 @@ Test(unix_diag, reads_names_with_and_without_a_file) {
     cr_expect(eq(str, diag.name, ""));
 }
 
-/* struct tcp_info: 44 and 52 are when data was sent and came in, 152 counts what came in. */
+/* struct tcp_info: 44 and 52 are when data was sent and came in, 152 counts what came in, 156 what
+ * was sent. */
 Test(unix_diag, reads_when_a_connection_sent_and_received) {
     enum { info = 16 + 72 + 4, info_bytes = 232 };
     unsigned char answer[info + info_bytes] = {
@@ -268,7 +269,11 @@ Test(unix_diag, reads_when_a_connection_sent_and_received) {
     answer[info + 152] = 1;
     at = 0;
     cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
-    cr_expect(diag.has_received);
+    cr_expect(diag.has_received && !diag.has_sent);
+    answer[info + 156] = 1;
+    at = 0;
+    cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));
+    cr_expect(diag.has_sent);
     answer[info - 4] = 100; /* of an older kernel */
     at = 0;
     cr_assert(bp_socket_diag_take(answer, sizeof answer, &at, &diag, &is_last));

@@ -360,12 +360,18 @@ static void take_name(const unsigned char *name, size_t length, bp_socket_diag *
 
 /* struct tcp_info in linux/tcp.h */
 static void take_tcp_info(const unsigned char *info, size_t length, bp_socket_diag *diag) {
-    enum { last_data_sent = 44, last_data_received = 52, segments_received = 152, needed = 156 };
-    if (length >= needed) {
+    enum {
+        last_data_sent = 44,
+        last_data_received = 52,
+        segments_received = 152,
+        segments_sent = 156
+    };
+    if (length >= segments_sent + 4) {
         diag->has_times = true;
         diag->sent_ms = number_at(info, length, last_data_sent, 4);
         diag->received_ms = number_at(info, length, last_data_received, 4);
         diag->has_received = number_at(info, length, segments_received, 4) > 0;
+        diag->has_sent = number_at(info, length, segments_sent, 4) > 0;
     }
 }
 

@@ -112,9 +112,9 @@ typedef struct bp_socket {
     bool has_connected;      /* it connected to the other end; neither: that is not known */
     bool has_peer_queue;
     uint64_t peer_queue;           /* bytes that the other end, on this machine, has not read */
-    bool has_times;                /* of a TCP connection that it began */
+    bool has_times;                /* of a few TCP connections */
     uint64_t sent_ms, received_ms; /* since data was sent, and came in; or since it began */
-    bool has_received;             /* any data */
+    bool has_sent, has_received;   /* any data */
 } bp_socket;
 
 /* A line of a table; its first one has titles and is none. False with the output left alone. */
@@ -146,7 +146,7 @@ typedef struct bp_socket_diag {
                                      and are not accepted; in the answer, of any alignment */
     size_t pending_count;
     char name[BP_SOCKET_NAME_BYTES];
-    bool has_times, has_received;
+    bool has_times, has_sent, has_received;
     uint64_t sent_ms, received_ms;
 } bp_socket_diag;
 
