@@ -592,10 +592,9 @@ END
     await 'curl -s --unix-socket nginx.sock http://localhost/nginx.conf | grep -q daemon'
 }
 
-# start_proxy ANSWER: nginx in front of a server that answers each request with it, and a client that
-# has asked, and keeps its connection.
-start_proxy() {
-    needs nginx python3 ss
+# start_upstream ANSWER: a server that answers each request with it.
+start_upstream() {
+    needs python3 ss
     begin_ready python3 -uc 'import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", 0))
 print(f"upstream={listener.getsockname()[1]}\nready")
@@ -605,6 +604,23 @@ def serve(client):
 while True:
     threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()' "$1"
     tell "peer=$pid"
+}
+await_silence() {
+    await "ss -tinH dport = :$(told upstream) | grep -Eq 'lastsnd:[0-9]{4}'"
+}
+
+# It looks once a second whether the time is over.
+begin_curl_asks_again() {
+    needs curl
+    start_upstream ''
+    begin curl -s "http://127.0.0.1:$(told upstream)/"
+    await_silence
+}
+
+# start_proxy ANSWER: nginx in front of it, and a client that has asked, and keeps its connection.
+start_proxy() {
+    needs nginx
+    start_upstream "$1"
     port=$((20000 + $$ % 10000 + row_count))
     cat >nginx.conf <<END
 daemon off;
@@ -633,7 +649,7 @@ END
 client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 while client.recv(4096): pass' "$port"
-    await "ss -tinH dport = :$(told upstream) | grep -Eq 'lastsnd:[0-9]{4}'"
+    await_silence
     await "ss -tinH state established sport = :$port | grep -Eq 'lastrcv:[0-9]{4}'"
     pid=$nginx
 }

@@ -643,6 +643,18 @@ typedef struct unanswered {
     silence why;
 } unanswered;
 
+/* True if it woke no more often than its limit of time ended, as curl does once a second. */
+static bool asks_again(const bp_evidence *evidence, const bp_thread *thread) {
+    enum { limit_min_ms = 100 };
+    bool is_epoll = strncmp(thread->syscall, "epoll", 5) == 0;
+    bool has_limit = is_epoll || strcmp(thread->syscall, "poll") == 0;
+    const char *text = bp_thread_call_argument(thread, is_epoll ? 3 : 2);
+    unsigned long long limit_ms = has_limit ? strtoull(text, NULL, 16) : 0;
+    return limit_ms >= limit_min_ms && limit_ms <= INT32_MAX && !thread->is_born &&
+           thread->cpu_ms == 0 && thread->voluntary_switches > 0 &&
+           thread->voluntary_switches <= evidence->window_ms / (double)limit_ms + 1;
+}
+
 /* Looks at all that the thread waits on: a file, a listener, a client or another process may wake
  * it just as well, and nothing is said then. */
 static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *thread) {
@@ -654,14 +666,16 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
     bool is_polled = bp_json_tree_array(thread->row, "polled") != NULL;
     bool has_chain = bp_json_tree_array(wait, "chain") != NULL;
     unanswered found = {.why = NO_SILENCE};
-    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS || !bp_thread_is_idle(thread) ||
-        thread->is_own || has_chain || has_stopped_peer(evidence, thread) ||
-        !bp_array_has_text(calls, thread->syscall)) {
+    bool is_idle = bp_thread_is_idle(thread);
+    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS ||
+        !(is_idle || asks_again(evidence, thread)) || thread->is_own || has_chain ||
+        has_stopped_peer(evidence, thread) || !bp_array_has_text(calls, thread->syscall)) {
         return found;
     }
     if (!is_polled) {
         silence why = find_silence(wait, true);
-        return (unanswered){.file = why != NO_SILENCE ? wait : NULL, .why = why};
+        bool is_silent = is_idle ? why != NO_SILENCE : why == UNANSWERED;
+        return (unanswered){.file = is_silent ? wait : NULL, .why = why};
     }
     BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {
         const bp_json_tree *file = bp_evidence_polled(evidence, polled);
@@ -669,7 +683,7 @@ static unanswered find_unanswered(const bp_evidence *evidence, const bp_thread *
             continue;
         }
         silence why = find_silence(file, false);
-        if (why == NO_SILENCE) {
+        if (why == NO_SILENCE || (!is_idle && why != UNANSWERED)) {
             return (unanswered){.why = NO_SILENCE};
         }
         found = why < found.why ? (unanswered){file, why} : found;
@@ -704,7 +718,7 @@ void bp_diagnose_no_answer(bp_evidence *evidence) {
         [UNANSWERED] =
             "thread {} probably waits in {} for an answer of {}{[ at {}]}: it connected, "
             "or sent last, {} before, and nothing came in" AND_MORE_THREADS
-            "; for all of the {} measured",
+            "{[; for all of the {} measured]}",
         [SILENT] =
             "thread {} probably waits in {} for an answer of {}{[ at {}]}{[{}]}" AND_MORE_THREADS
             ", for all of the {} measured"};
@@ -723,7 +737,7 @@ void bp_diagnose_no_answer(bp_evidence *evidence) {
     peer.rest = "";
     bp_find(evidence, patterns[asked.why], bp_thread_argument(first), BP_TEXT(first->syscall), peer,
             BP_CUT_TEXT(end != NULL ? remote : "", 110), amount, BP_COUNT(other_count),
-            BP_SECS(evidence->window_ms));
+            BP_SECS(bp_thread_is_idle(first) ? evidence->window_ms : 0));
 }
 
 /* What a server waits for that is a client of others, as nginx of an upstream. */
