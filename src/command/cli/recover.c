@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,6 +126,8 @@ static bp_cli_exit run(void *context, char **operands) {
         !bp_cli_hand_over_prepare(given->send_to, &made.worst)) {
         return made.worst;
     }
+    /* It demangles the names of C++. A session loads it into no process itself. */
+    (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
     bugpack_error error = BUGPACK_ERROR_INIT;
     bugpack_recover_options options = BUGPACK_RECOVER_OPTIONS_INIT;
     options.recorder_dir = operands[0];

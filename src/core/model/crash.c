@@ -252,7 +252,33 @@ static void explain_exception(const bp_crash_page *page, const bp_crash_backtrac
                    page->exception_message[0] != '\0' ? ": " : "", page->exception_message);
 }
 
-static void explain_sent(const bp_crash_page *page, char out[cause_bytes]) {
+/* By the function that called abort, where its message is not known, as in a core. The outer ones
+ * of glibc are first. */
+static const char *explain_abort(const bp_crash_page *page, const bp_crash_backtrace *backtrace) {
+    static const struct {
+        const char *symbol, *words;
+    } callers[] = {{"__stack_chk_fail", "stack smashing detected"},
+                   {"__chk_fail", "buffer overflow detected"},
+                   {"__fortify_fail", "a check of FORTIFY failed"},
+                   {"__assert_fail", "an assertion failed"},
+                   {"_ZSt9terminatev", "std::terminate was called"}};
+    const bp_stacks *stacks = backtrace->stacks;
+    const bp_stack_thread *thread = stacks != NULL ? crashed_thread(page, stacks) : NULL;
+    size_t frame_count = thread != NULL ? thread->frame_count : 0;
+    for (size_t k = 0; k < sizeof callers / sizeof callers[0]; k++) {
+        for (size_t i = 0; i < frame_count; i++) {
+            const bp_stack_frame *frame = &stacks->frames[thread->first_frame + i];
+            const char *symbol = stacks->places[frame->place].symbol;
+            if (symbol != NULL && strcmp(symbol, callers[k].symbol) == 0) {
+                return callers[k].words;
+            }
+        }
+    }
+    return "the program aborted itself";
+}
+
+static void explain_sent(const bp_crash_page *page, const bp_crash_backtrace *backtrace,
+                         char out[cause_bytes]) {
     if (page->sender_pid == 1 && page->pid != 1 && page->signal == SIGABRT) {
         (void)snprintf(out, cause_bytes,
                        "sent by process 1: probably the watchdog of the service manager, as "
@@ -261,7 +287,7 @@ static void explain_sent(const bp_crash_page *page, char out[cause_bytes]) {
         (void)snprintf(out, cause_bytes, "sent by process %" PRId64 " of user %" PRId64,
                        page->sender_pid, page->sender_uid);
     } else if (page->sender_pid == page->pid && page->signal == SIGABRT) {
-        (void)snprintf(out, cause_bytes, "the program aborted itself");
+        (void)snprintf(out, cause_bytes, "%s", explain_abort(page, backtrace));
     }
 }
 
@@ -287,7 +313,7 @@ static void explain(const bp_crash_page *page, const bp_crash_backtrace *backtra
     if (exception_type(page, backtrace) != NULL) {
         explain_exception(page, backtrace, out);
     } else if (page->code <= 0) {
-        explain_sent(page, out);
+        explain_sent(page, backtrace, out);
     } else if (page->signal == SIGSEGV && page->code == 128) {
         explain_protection(page, out);
     } else if (page->signal == SIGSEGV) {

@@ -291,12 +291,19 @@ bool bp_frames_are_of_runtime(const bp_json_tree *stack) {
     return has_any && bp_json_tree_rows(stack, "python_frames") == NULL;
 }
 
-/* Code without a name, as where a jump went, says nothing. */
+/* Code without a name, as where a jump went, says nothing. A template of the library that was made
+ * in the program, or a function that was inlined from a header of the system, is the library's. */
 static void take_own(void *context, const bp_frame_text *frame) {
-    char *out = context;
-    if (out[0] == '\0' && frame->symbol != NULL && !frame->is_signal &&
-        !bp_frame_is_of_library(frame)) {
-        bp_frame_short_name(frame, out);
+    char *out = context, name[BP_FRAME_NAME_BYTES];
+    bool is_of_header = frame->is_inlined && frame->source != NULL &&
+                        strncmp(frame->source, "/usr/include/", 13) == 0;
+    if (out[0] != '\0' || frame->symbol == NULL || frame->is_signal || is_of_header ||
+        bp_frame_is_of_library(frame)) {
+        return;
+    }
+    bp_frame_short_name(frame, name);
+    if (strncmp(name, "std::", 5) != 0 && strncmp(name, "__gnu_cxx::", 11) != 0) {
+        bp_utf8_copy(out, BP_FRAME_NAME_BYTES, name);
     }
 }
 

@@ -195,6 +195,40 @@ Test(crash, names_what_is_known_of_a_signal) {
     }
 }
 
+Test(crash, names_what_made_a_program_abort_by_the_function_that_calls_it) {
+    static const struct {
+        const char *symbol, *cause;
+    } rows[] = {{"__stack_chk_fail", "stack smashing detected"},
+                {"__assert_fail", "an assertion failed"},
+                {"_ZSt9terminatev", "std::terminate was called"},
+                {"stack_chk_fail", "the program aborted itself"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char symbol[32], inner[] = "__fortify_fail", piece[96];
+        (void)snprintf(symbol, sizeof symbol, "%s", rows[i].symbol);
+        bp_stack_place places[] = {{.module = BP_STACK_NO_MODULE, .symbol = i == 0 ? inner : NULL},
+                                   {.module = BP_STACK_NO_MODULE, .symbol = symbol}};
+        bp_stack_frame frames[] = {{.place = 0}, {.place = 1}};
+        bp_stack_thread thread = {.tid = 4712, .state = BP_STACK_CRASHED, .frame_count = 2};
+        const bp_stacks stacks = {.places = places,
+                                  .place_count = 2,
+                                  .frames = frames,
+                                  .frame_count = 2,
+                                  .threads = &thread,
+                                  .thread_count = 1,
+                                  .is_of_crash = true};
+        const bp_crash_backtrace backtrace = {.stacks = &stacks};
+        bp_crash_page *page = sample_crash_page();
+        page->signal = SIGABRT;
+        page->code = -6;
+        page->sender_pid = 4711;
+        bp_buffer_release(&out);
+        bp_buffer_init(&out, 1 << 20);
+        cr_assert(eq(int, bp_crash_print(page, &backtrace, &out, &error), BUGPACK_OK));
+        (void)snprintf(piece, sizeof piece, "  \"cause\": \"%s\",\n", rows[i].cause);
+        expect_piece(piece);
+    }
+}
+
 Test(crash, calls_a_fault_below_the_stack_an_overflow) {
     bp_crash_page *page = sample_crash_page();
     page->stack_start = 0x7ffd5a0f0000;
