@@ -937,6 +937,9 @@ report("event", {"status": 1}, ["node:events:502", "      throw er;", "      ^",
 report("hostile-trace", {"status": 1}, ["  File \"", "  File \"a\", line ", "  File \"b.py\", line 99999999999999999999999, in ", "E"])
 report("go-trace", {"status": 2}, ["panic: x", "\t:", "goroutine 1 [running]:", "panic(0)", "\t/go/panic.go:1", "main.work(0x1)", "\t/srv/x.go:12 +0x1"])
 report("no-trace", {"status": 2}, ["panic: x", "goroutine", "goroutine 1 [running]:", "\t", "("])
+report("log", {"status": 1}, ["level=error msg=\"no route to db1\"", "level=info msg=stopped"])
+report("calm-log", {"status": 1}, ["INFO: all is well", "INFO: shutting down"])
+report("colon", {"status": 1}, ["AssertionError: Expected to be equal:", "1 !== 2"])
 report("mark", {"status": 1}, ["*** FATAL CONFIG FILE ERROR ***", "at line 2", ">>> \x27bogus yes\x27", "Bad directive"])
 report("lld", {"status": 1}, ["ld.lld: error: undefined symbol: f", ">>> referenced by x.c", ">>>               x.o:(main)",
     "clang: error: linker command failed with exit code 1 (use -v to see invocation)"])
@@ -986,6 +989,9 @@ trouble|its last words: ERROR: cannot open channel 7
 port|its last words: # Warning: bind: Address already in use
 node|its last words: FATAL ERROR: Reached heap limit
 event|its last words: Error: ENOENT: x
+log|its last words: level=error msg="no route to db1"
+calm-log|its last words: INFO: shutting down
+colon|its last words: AssertionError: Expected to be equal: 1 !== 2
 hostile-trace|its last words: E
 go-trace|its last words: panic: x; in main.work \(x.go:12\)
 no-trace|its last words: panic: x

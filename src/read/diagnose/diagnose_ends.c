@@ -102,6 +102,9 @@ static const struct {
                 {" failed", " in "},      /* pytest, behind what failed */
                 {"FAILED (", ""},         /* unittest */
                 {"Ran ", " test"},
+                {"FAIL\t", ""},               /* go test */
+                {"Use \"--rerun-failed", ""}, /* ctest */
+                {"Output from these tests are in", ""},
                 {"nginx: ", " test failed"},
                 {"dpkg: error processing", ""},
                 {"Errors were encountered while processing", ""},
@@ -139,6 +142,10 @@ static const char *find_line(const bp_evidence *evidence, uint64_t line_max,
         }
     }
     return NULL;
+}
+
+static bool ends_in_colon(const char *line) {
+    return line[0] != '\0' && line[strlen(line) - 1] == ':';
 }
 
 static bool starts_with(const char *line, const char *words) {
@@ -180,7 +187,7 @@ static bool is_trailer(const char *line) {
             return true;
         }
     }
-    return false;
+    return strcmp(line, "FAIL") == 0; /* go test */
 }
 
 /* A line of a trace of addresses: of V8 ("10: 0x195e476 [node]"), of gdb and others ("#3  0x…"), of
@@ -192,7 +199,7 @@ static bool is_native_trace(const char *line) {
                                               length - (size_t)(address - line);
     return (digits > 0 && starts_with(line + digits, ": 0x")) ||
            (line[0] == '#' && line[1] >= '0' && line[1] <= '9') || is_of_glibc ||
-           starts_with(line, "-----") || starts_with(line, "=====");
+           starts_with(line, "-----") || starts_with(line, "=====") || starts_with(line, "!!!!!");
 }
 
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
@@ -220,7 +227,21 @@ static bool is_of_trouble(const char *line) {
     return is_found;
 }
 
-/* Standard output is mostly results: of its last lines the last one that says what went wrong. */
+/* What a service logs when all is well, and as it ends. */
+static bool is_aside(const char *line) {
+    static const char *const words[] = {
+        "INFO",    "info]",         "level=info",    "DEBUG",    "NOTICE",
+        "notice]", "Shutting down", "shutting down", "Exiting",  "exiting",
+        "Stopped", "stopped",       "Stopping",      "stopping", NULL};
+    bool is_found = false;
+    for (size_t i = 0; !is_found && words[i] != NULL; i++) {
+        is_found = strstr(line, words[i]) != NULL;
+    }
+    return is_found && !is_of_trouble(line);
+}
+
+/* Of the last lines the last one that says what went wrong, as standard output is mostly results.
+ */
 static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     enum { looked_at_max = 8 };
     uint64_t count = evidence->output_count;
@@ -252,6 +273,10 @@ static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint6
     if (strstr(line, "==    at 0x") != NULL && at > first) {
         return at - 1;
     }
+    const char *above = at > first ? output_line(evidence, at - 1) : "";
+    if (ends_in_colon(above) && is_of_trouble(above)) {
+        return at - 1; /* "AssertionError: Expected values to be strictly equal:" */
+    }
     for (uint64_t i = at; strstr(line, "Sanitizer: ") != NULL && i < evidence->output_count; i++) {
         if (starts_with(output_line(evidence, i), "SUMMARY: ")) {
             return i;
@@ -270,6 +295,7 @@ static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     bool has_failed = takes_any && !is_stdout;
     uint64_t found = find_ending(evidence, first, false);
     found = found == count ? find_ending(evidence, first, true) : found;
+    bool is_any = takes_any && found == count;
     for (uint64_t at = count; found == count && at > first; at--) {
         bool is_over = is_trailer(output_line(evidence, at - 1));
         if (!is_over && !is_continuation(evidence, at - 1)) {
@@ -278,9 +304,10 @@ static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
         }
         has_failed = has_failed || is_over;
     }
-    if (found == count && takes_any && is_stdout) {
-        found = find_trouble(evidence, first);
-    } else if (found == count && takes_any && count > first) {
+    if (is_any && (found == count ? is_stdout : is_aside(output_line(evidence, found)))) {
+        uint64_t trouble = find_trouble(evidence, first);
+        found = trouble < count ? trouble : found;
+    } else if (is_any && found == count && count > first) {
         found = count - 1;
     }
     return found < count ? find_headline(evidence, first, found) : count;
@@ -306,7 +333,8 @@ static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
         return at;
     }
     const char *rest = output_line(evidence, next);
-    bool belongs = (line[0] != '\0' && line[strlen(line) - 1] == ':') || starts_with(line, ">>> ");
+    bool belongs =
+        ends_in_colon(line) || starts_with(line, ">>> ") || starts_with(line, "--- FAIL: ");
     return belongs || starts_with(rest, "what():") || starts_with(rest, "--> ") ? next : at;
 }
 

@@ -118,7 +118,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \
         ".files[].socket", "stacks.txt shows where the thread is that should accept") \
     ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
-        "capture --stacks=all shows where a running thread is") \
+        "a long computation in memory looks the same; capture --stacks=all shows where it is") \
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin, PROCESS, "runtime-metrics.json", \
         ".threads[].system_ms", "strace -c -f -p names the call; capture --stacks=all the caller") \
     ROW(IDLE_WAKEUPS, "idle-wakeups", WARNING, idle_wakeups, PROCESS, "runtime-metrics.json", \
