@@ -86,6 +86,17 @@ expect_same 'status' 0 $?
 zip=$(cat out)
 expect_same 'signal and time' 'SIGSEGV null' "$(of crash.json '"\(.name) \(.crashed_at)"')"
 
+if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
+    fact 'what glibc aborted for is in the core, and is the cause'
+    [ -x target ] || mv moved target
+    (ulimit -c unlimited && exec ./target assert) >/dev/null 2>&1
+    mv core* aborted
+    takes 0 --core aborted
+    expect_same 'the message' "Assertion \`rows == 7' failed." "$(of crash.json .abort_message | sed 's/.*draw: //')"
+    run show "$zip"
+    grep -q "^!! crash.*: draw: Assertion \`rows == 7' failed.: SIGABRT in thread" out || wrong "$(cat out)"
+fi
+
 fact 'a core that is cut short says so, wherever it ends'
 for bytes in 0 1 63 64 1000 4096; do
     head -c "$bytes" dumped >short

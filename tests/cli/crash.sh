@@ -148,7 +148,6 @@ if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
     message="crash_host: host.c:1: draw: Assertion \`rows == 7' failed."
     expect_same 'the message' "$message" "$(of assert .abort_message)"
     run show "$(sed -n 's/^assert //p' zips)"
-    grep -qF "its last words: $message  [crash.json]" out || wrong "$(cat out)"
     grep -q "^!! crash.*: $message: SIGABRT in thread" out || wrong "$(cat out)"
 fi
 expect_same 'an abort without words' null "$(of abort .abort_message)"

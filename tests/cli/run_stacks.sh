@@ -57,6 +57,11 @@ expect_same 'the names' 'SIGABRT SIGTERM SIGPIPE SIGXCPU ' \
     "$(for mode in abort term pipe xcpu; do of "$mode" .name; done | tr '\n' ' ')"
 expect_same 'the sender' true "$(of term '.sender.pid == .pid')"
 
+if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
+    dies assert 134
+    expect_same 'what glibc aborts for' "target: target.c:1: draw: Assertion \`rows == 7' failed." "$(of assert .abort_message)"
+fi
+
 fact 'a handler of its own that recovers is no crash; one that gives up is one, seen through it'
 for mode in recovers child cloned traces; do
     dies "$mode" 0

@@ -965,7 +965,6 @@ child|a child of it died, probably of SIGSEGV: its exit status is 139, and its o
 abort|crash: free\(\): double free detected in tcache 2: SIGABRT in thread a \(1\)
 abort|its last words: free\(\): double free detected in tcache 2
 host|crash: a: Assertion failed: SIGABRT in thread a \(1\)
-host|its last words: a: Assertion failed
 killed|it was probably killed for lack of memory: meanwhile the kernel killed 1 process for it in the control group "/web", which may use 100 MiB
 make-killed|a child of it was probably killed for lack of memory.*
 limit|it died of SIGKILL: probably at its hard limit of 2 s of CPU time, of which it used 2.0 s

@@ -48,6 +48,16 @@ NOINLINE static void abort_here(void) {
     abort();
 }
 
+/* As assert does where it is compiled in. */
+NOINLINE static void fail_assertion(void) {
+#ifdef __GLIBC__
+    extern _Noreturn void __assert_fail(const char *, const char *, unsigned int, const char *);
+    __assert_fail("rows == 7", "target.c", 1, "draw");
+#else
+    abort();
+#endif
+}
+
 static void *crash_thread(void *unused) {
     (void)unused;
     (void)prctl(PR_SET_NAME, "decoder");
@@ -216,6 +226,8 @@ int main(int count, char **arguments) {
         return recurse(0);
     } else if (strcmp(mode, "abort") == 0) {
         abort_here();
+    } else if (strcmp(mode, "assert") == 0) {
+        fail_assertion();
     } else if (strcmp(mode, "recovers") == 0) {
         recover();
         return 0;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
@@ -472,6 +473,32 @@ static bool copy_of_files(void *context, void *to, uint64_t from, size_t byte_co
     return is_read;
 }
 
+uint64_t bp_core_file_abort_message(const bp_crash_page *page) {
+    static const char *const names[] = {"libc.so.", "libc-2.", NULL};
+    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
+    uint64_t place = 0, code;
+    bp_proc_map map, found;
+    while (place == 0 && bp_proc_take_map(&scan, &map)) {
+        char path[PATH_MAX];
+        const char *build_id;
+        bp_elf_object object;
+        Elf64_Sym symbol;
+        (void)snprintf(path, sizeof path, "%.*s", (int)map.path_bytes, map.path);
+        if (!map.is_executable || !bp_array_has_start(names, bp_file_base_name(path)) ||
+            !find_file(page, map.start, &found, &build_id)) {
+            continue;
+        }
+        int fd = bp_stack_file_open_reported(path, build_id);
+        if (fd >= 0 && bp_elf_object_read(fd, &object) == BP_ELF_OK &&
+            bp_elf_code_address(&object, &code) &&
+            bp_elf_find_symbol(&object, "__abort_msg", &symbol)) {
+            place = map.start - code + symbol.st_value;
+        }
+        bp_file_close(fd);
+    }
+    return place;
+}
+
 static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_core,
                                 bugpack_error *error) {
     const bp_crash_source source = {.maps_fd = -1, .copy = copy_memory, .context = self};
@@ -497,6 +524,7 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
     add_maps(self, exe);
     bp_crash_collect_memory(page, &source, stack_pointer);
     const bp_crash_source with_files = {.maps_fd = -1, .copy = copy_of_files, .context = self};
+    bp_crash_collect_abort_message(page, &source, bp_core_file_abort_message(page));
     bp_crash_collect_exception(page, &with_files);
     for (size_t i = 0; i < self->segment_count; i++) {
         const Elf64_Phdr *segment = &self->segments[i];

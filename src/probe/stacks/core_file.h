@@ -26,6 +26,10 @@ typedef struct bp_core_file {
 bugpack_status bp_core_file_read(const char *path, const char *exe, bp_core_file *ret_core,
                                  bugpack_error *error);
 
+/* Where glibc has the pointer to what it aborted for, of a page with mappings and build ids: by the
+ * symbols of its file, if that is still there. 0: it is not known. */
+uint64_t bp_core_file_abort_message(const bp_crash_page *page);
+
 /* The rest may be all zero. */
 void bp_core_file_release(bp_core_file *file);
 

@@ -21,6 +21,7 @@
 #include "platform/linux/thread_reader.h"
 #include "platform/thread.h"
 #include "process/remote_memory.h"
+#include "stacks/core_file.h"
 #include "stacks/thread_stop.h"
 
 enum { path_bytes = 64 };
@@ -83,6 +84,9 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_crash_collect_signal(page, info);
     read_name(tid, page->thread_name);
     bp_crash_collect_memory(page, &source, read_registers(tid, page));
+    if (page->signal == SIGABRT) {
+        bp_crash_collect_abort_message(page, &source, bp_core_file_abort_message(page));
+    }
 }
 
 /* The system call that a thread was in as it began to end, and where; false for none. */

@@ -373,11 +373,11 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
     return true;
 }
 
+/* Without output there is the message of glibc at most, which the crash has as its cause. */
 void bp_diagnose_last_words(bp_evidence *evidence) {
     char words[words_bytes], place[BP_TRACE_PLACE_BYTES];
-    if (find_last_words(evidence, true, words, place)) {
-        bp_find_in(evidence, evidence->output_count > 0 ? "logs.jsonl" : "crash.json",
-                   "its last words: {}{[; in {}]}", BP_TEXT(words), BP_TEXT(place));
+    if (evidence->output_count > 0 && find_last_words(evidence, true, words, place)) {
+        bp_find(evidence, "its last words: {}{[; in {}]}", BP_TEXT(words), BP_TEXT(place));
     }
 }
 

@@ -485,21 +485,22 @@ void bp_crash_collect_prepare(void) {
     atomic_store(&abort_message_at, (uintptr_t)dlsym(RTLD_DEFAULT, "__abort_msg"));
 }
 
-/* Of assertions, the heap's checks and the like: struct abort_msg_s of glibc's include/stdlib.h,
- * whose size is that of what is mapped for it. */
-static void copy_abort_message(bp_crash_page *page) {
+/* struct abort_msg_s of glibc's include/stdlib.h, whose size is that of what is mapped for it. */
+void bp_crash_collect_abort_message(bp_crash_page *page, const bp_crash_source *source,
+                                    uint64_t place) {
     struct {
         unsigned int size;
         char text[BP_CRASH_ABORT_BYTES];
     } message = {.size = 0};
-    uint64_t at = 0, place = atomic_load(&abort_message_at);
+    uint64_t at = 0;
     page->abort_message[0] = '\0';
-    if (page->signal != SIGABRT || place == 0 || !copy_memory(NULL, &at, place, sizeof at) ||
-        at == 0 || !copy_memory(NULL, &message.size, at, sizeof message.size) ||
+    if (page->signal != SIGABRT || place == 0 ||
+        !source->copy(source->context, &at, place, sizeof at) || at == 0 ||
+        !source->copy(source->context, &message.size, at, sizeof message.size) ||
         message.size <= sizeof message) {
         return;
     }
-    if (copy_memory(NULL, &message, at, sizeof message)) {
+    if (source->copy(source->context, &message, at, sizeof message)) {
         memcpy(page->abort_message, message.text, sizeof page->abort_message - 1);
         page->abort_message[sizeof page->abort_message - 1] = '\0';
     }
@@ -520,6 +521,6 @@ void bp_crash_collect(bp_crash_page *page, const siginfo_t *info, const void *co
     page->was_passed_to_host = is_passed_to_host;
     bp_crash_collect_signal(page, info);
     (void)prctl(PR_GET_NAME, page->thread_name, 0, 0, 0);
-    copy_abort_message(page);
+    bp_crash_collect_abort_message(page, &own, atomic_load(&abort_message_at));
     bp_crash_collect_memory(page, &own, read_registers(page, context));
 }
