@@ -3,7 +3,7 @@
  * bugpack_close.
  *
  * A session runs in the host's process and leaves the host's state alone. It never exits, aborts,
- * prints, installs a signal handler (but for bugpack/crash.h), changes the locale or the working
+ * prints, installs a signal handler (except by bugpack/crash.h), changes the locale or the working
  * directory, or touches a descriptor that it did not open. Its descriptors are close-on-exec. Its
  * threads block all signals except those that a fault of their own raises (SIGSEGV, SIGSYS, …),
  * which the host handles. A pthread_cancel takes effect when the call that it interrupts has
@@ -189,8 +189,8 @@ typedef struct bugpack_options {
          * most 1000. BUGPACK_OFF, as 0: none. Linux; where the kernel or a limit refuses it, each
          * manifest and on_diagnostic say why. */
         uint64_t profile_hz;
-        /* Every so many milliseconds the library stores, for a crash report: the tags; the JSON and
-         * text of providers (4 MiB in all); and, with a crash handler (bugpack/crash.h),
+        /* At this interval, in milliseconds, the library stores for a crash report: the tags; the
+         * JSON and text of providers (4 MiB in all); and, with a crash handler (bugpack/crash.h),
          * process.json. At least 1000; less often where it takes over a hundredth of that time.
          * Default: every 5 s, and of the providers only that of session.json, up to 256 KiB.
          * BUGPACK_OFF: only process.json, as of the handler's installation. */
@@ -211,7 +211,7 @@ typedef struct bugpack_options {
         uint64_t reserved[4];
     } pedantic;
 
-    /* A report every so many milliseconds, the first after one interval. */
+    /* A report at a regular interval, the first after one interval. */
     struct {
         uint64_t interval_ms; /* default and BUGPACK_OFF: never */
         /* NULL: report_dir/auto-snapshots. Its last component is created if it is missing. */

@@ -44,7 +44,7 @@ typedef struct log_view {
 
 /* --- what is printed ---------------------------------------------------------------------- */
 
-/* Prints a text escaped for a terminal, but for tabs, which become blanks. */
+/* Prints a text escaped for a terminal, except tabs, which become blanks. */
 static void print_escaped(const char *text, size_t byte_count) {
     const char *end = text + byte_count;
     while (text < end) {

@@ -595,7 +595,7 @@ static bp_cli_exit show_facts(const char *path, const show_options *options) {
     return status == BUGPACK_OK ? bp_cli_finish_output() : bp_cli_say_failed(&error);
 }
 
-/* A bp_sink: escaped, but for what lays out a text. */
+/* A bp_sink: escaped, except what lays out a text. */
 static bugpack_status print_escaped(void *context, const void *bytes, size_t byte_count) {
     const unsigned char *at = bytes;
     (void)context;

@@ -17,7 +17,7 @@ typedef struct bp_run_signal {
 /*
  * Catches SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1 and what is passed on to the command: SIGHUP, SIGINT,
  * SIGQUIT, SIGTERM, SIGUSR2, SIGALRM, and SIGTSTP when `with_stop`. What was ignored when the
- * program began (nohup(1)) stays ignored, but for the first four. Once a process. Errors: IO.
+ * program began (nohup(1)) stays ignored, except for the first four. Once a process. Errors: IO.
  */
 bugpack_status bp_run_signals_catch(bool with_stop, bugpack_error *error);
 

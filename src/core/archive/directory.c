@@ -374,7 +374,7 @@ static bugpack_status check_names(look *state) {
     for (size_t i = 1; i < entry_count; i++) {
         if (compare_names(&state->order[i - 1], &state->order[i]) == 0) {
             return bp_archive_refuse(state->path, no_report, state->error,
-                                     "two entries are called \"%s\", but for case",
+                                     "two entries are called \"%s\", except for case",
                                      state->order[i]->name);
         }
     }

@@ -38,7 +38,7 @@ typedef struct bp_signature_names {
 typedef struct bp_signature_stack {
     bp_signature_names own, library;
     char module[BP_FRAME_NAME_BYTES]; /* of the innermost own frame if it has no name */
-    bool is_over;                     /* no more of its frames count, but for those of Python */
+    bool is_over;                     /* no more of its frames count, except those of Python */
 } bp_signature_stack;
 
 /* Takes each frame, innermost first, and those of Python last. */

@@ -32,7 +32,7 @@ typedef enum bp_thread_group {
 #define BP_GROUP_CONSTANT(constant, name) BP_GROUP_##constant,
     BP_THREAD_GROUPS(BP_GROUP_CONSTANT)
 #undef BP_GROUP_CONSTANT
-    /* Without counters, and not of a capture of the machine, but for the affinity. */
+    /* Without counters, and not of a capture of the machine, except for the affinity. */
     BP_GROUP_SYSCALL,
     BP_GROUP_WAIT_CHANNEL,
     BP_GROUP_KERNEL_STACK,

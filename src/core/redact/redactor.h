@@ -68,7 +68,7 @@ const uint64_t *bp_redactor_counts(const bp_redactor *redactor);
 bugpack_status bp_redactor_overwrite(bp_redactor *redactor, unsigned char *bytes, size_t byte_count,
                                      size_t from, size_t to);
 
-/* Appends a short text without its secrets; they count, but for those of an open entry. NO_MEMORY,
+/* Appends a short text without its secrets; they count, except those of an open entry. NO_MEMORY,
  * or LIMIT of the buffer. */
 bugpack_status bp_redactor_text(bp_redactor *redactor, const char *text, size_t byte_count,
                                 bp_buffer *out);

@@ -53,7 +53,7 @@ void bp_scan_release(bp_scan *scan);
 /* Forgets what an entry left. */
 void bp_scan_reset(bp_scan *scan);
 
-/* Adds to `hits`, but for blocks of lines. NO_MEMORY. */
+/* Adds to `hits`, except for blocks of lines. NO_MEMORY. */
 bugpack_status bp_scan_record(bp_scan *scan, const bp_view *view);
 
 /* Adds blocks of lines, which may have begun in earlier records of the stream. NO_MEMORY. */

@@ -118,7 +118,7 @@ static void examine_library(const bp_heap_prober_options *options, bp_elf_object
     }
 }
 
-/* Every jemalloc has messages that begin with this, but for the first letter: else this program
+/* Every jemalloc has messages that begin with this, except for the first letter: else this program
  * had it, too. */
 static bool has_messages(bp_elf_object *elf) {
     char mark[] = "?jemalloc>: ";

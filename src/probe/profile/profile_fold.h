@@ -15,7 +15,7 @@ typedef struct bp_sampled_thread {
     bool is_ours; /* a thread of bugpack, which is left out */
 } bp_sampled_thread;
 
-/* Starts zeroed but for its first members. One thread. */
+/* Starts zeroed except for its first members. One thread. */
 typedef struct bp_profile_fold {
     pid_t pid;
     uint64_t birth;

@@ -1,11 +1,11 @@
 /*
  * Traces a child process, and copies what it dies of.
  *
- * A tracee stops for each signal before it is delivered, and goes on at once, but for one that ends
- * the process because nobody handles it: what a handler of fatal signals would see is copied first.
- * A process that handles its faults, as runtimes do, is never taken for dead. Threads are traced,
- * child processes are not. PTRACE_SEIZE without EXITKILL: the end of the tracer leaves the process
- * running.
+ * A tracee stops for each signal before it is delivered, and goes on at once, except at one that
+ * ends the process because nobody handles it: what a handler of fatal signals would see is copied
+ * first. A process that handles its faults, as runtimes do, is never taken for dead. Threads are
+ * traced, child processes are not. PTRACE_SEIZE without EXITKILL: the end of the tracer leaves the
+ * process running.
  */
 #ifndef BP_STACKS_CRASH_TRACE_H
 #define BP_STACKS_CRASH_TRACE_H

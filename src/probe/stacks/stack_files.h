@@ -66,7 +66,7 @@ extern const Dwfl_Callbacks bp_stack_file_callbacks;
 
 /*
  * Lists the files and hands them to a new Dwfl. 0 or an errno; `files` is to be closed in any case.
- * It starts zeroed, but for what stands in front of `items`, and must stay where it is.
+ * It starts zeroed, except for what stands in front of `items`, and must stay where it is.
  *
  * Debug data are sought below /usr/lib/debug and beside the file, and never fetched.
  */

@@ -25,8 +25,8 @@ typedef struct bp_place_note {
     uint32_t next; /* of its bucket: index + 1 */
 } bp_place_note;
 
-/* Starts zeroed but for its pids, its deadline and what its files are to be. It stays where it is.
- * One thread. */
+/* Starts zeroed except for its pids, its deadline and what its files are to be. It stays where it
+ * is. One thread. */
 typedef struct bp_unwinder {
     uint64_t deadline_ns; /* monotonic; a stack ends there at the latest */
     pid_t pid;

@@ -257,8 +257,8 @@ static void add_row(comparison *both, uint32_t before, uint32_t after) {
     list->rows[list->count++] = row;
 }
 
-/* True if two strings are equal but for the hashes of secrets (redact/tag.h), which are other ones
- * in each report. */
+/* True if two strings are equal except for the hashes of secrets (redact/tag.h), which are other
+ * ones in each report. */
 static bool is_redacted_alike(const bp_json_token *before, const bp_json_token *after) {
     static const char prefix[] = "REDACTED-";
     static const char word_bytes[] =

@@ -120,7 +120,7 @@ static const struct {
                 {"usage: ", ""},
                 {"", "--help"}};
 
-/* `searched_max`: words that are further back are no cause of the end, but for a trace. */
+/* `searched_max`: words that are further back are no cause of the end, except in a trace. */
 enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES, searched_max = 256 };
 
 static const char *output_line(const bp_evidence *evidence, uint64_t number) {

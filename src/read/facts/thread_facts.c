@@ -150,7 +150,7 @@ struct bp_machine {
     bool has_collector; /* it was among the processes */
     double collector_percent;
     char captured_at[40];
-    /* Counted, but for the last, which nobody could look at. */
+    /* Counted, except the last, which nobody could look at. */
     uint64_t process_count, thread_count, kernel_thread_count, running_count, blocked_count;
     uint64_t no_rss_count; /* processes that should have one */
     uint64_t denied_process_count;

@@ -10,7 +10,7 @@
  *   {rss_kb:.1m} {window_ms:.2t} {cpu_ns:.2n} {bytes:K}    in MiB, in seconds, in seconds, in KiB
  *   {cpu_percent:.1c}          at most 100
  *   {share:.0h}                in percent
- *   thread{count:p}            "s", but for one
+ *   thread{count:p}            "s", except for one
  *   {is_born:!} {count:+}      nothing, and known only where it is true, or there; or above 0
  *   {load:*} {title:~}         nothing, and known only where it has elements or members; is not
  * there

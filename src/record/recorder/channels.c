@@ -39,7 +39,7 @@ static uint64_t bytes_of_weights(uint64_t budget_bytes, uint64_t weight_sum) {
 
 /*
  * The share of the next channel, in whole pages. Together the shares of open channels stay within
- * the budget, but for the least share: a smaller ring would hold too little to be of use.
+ * the budget, except for the least share: a smaller ring would hold too little to be of use.
  */
 static size_t next_ring_bytes(const bp_channels *channels, uint64_t weight) {
     uint64_t weight_max =

@@ -25,7 +25,8 @@ struct bp_monitor {
     struct entry entries[BP_MONITOR_TASK_MAX];
 };
 
-/* Runs what is due, and returns when the next task is. The lock is held, but for the tasks. */
+/* Runs what is due, and returns when the next task is. The lock is held, except during the tasks.
+ */
 static uint64_t run_due(bp_monitor *monitor) {
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < BP_MONITOR_TASK_MAX; i++) {

@@ -46,7 +46,7 @@ typedef struct bp_session_scan {
 #define BP_SESSION_DEAD_PART 4
 
 /*
- * Visits each session below `base` whose app is `app_name` (NULL for all), by name, but for those
+ * Visits each session below `base` whose app is `app_name` (NULL for all), by name, except those
  * that somebody else recovers. Links and directories of other users are no sessions. A directory
  * that a process left without a lock, or empty, counts as that of a dead session, unless the
  * process of its name lives.

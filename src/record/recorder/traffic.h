@@ -143,9 +143,9 @@ typedef struct bp_traffic_extent {
  * Prints traffic.pcap of these channels, whose records are in one file, merged by time, which never
  * runs backwards. A message that is in pins and ring appears once. Where messages are missing after
  * the pinned ones, TCP's numbers go on without a gap, so that a dissector keeps its state; the
- * manifest says so. Secrets in messages are overwritten, but for exact channels, unless `redactor`
- * is NULL. Memory: 128 KiB, 24 KiB for each channel that was open at one time, and 16 bytes for
- * each pinned message.
+ * manifest says so. Secrets in messages are overwritten, except of exact channels, unless
+ * `redactor` is NULL. Memory: 128 KiB, 24 KiB for each channel that was open at one time, and 16
+ * bytes for each pinned message.
  */
 bugpack_status bp_traffic_print_pcap(bp_temp_file *records, const bp_traffic_snapshot *channels,
                                      size_t channel_count, bp_redactor *redactor, bp_sink *sink,

@@ -75,7 +75,7 @@ void bp_window_release(bp_window *window);      /* NULL is fine */
 typedef bugpack_status bp_window_sample(void *context, bp_task_snapshot *ret_snapshot,
                                         bugpack_error *error);
 
-/* Takes the sample that was asked for when it is due, which is at once, but for a trigger right
+/* Takes the sample that was asked for when it is due, which is at once, except for a trigger right
  * after the history's first sample. Returns when it is; UINT64_MAX: none was asked for. Monitor. */
 uint64_t bp_windows_serve(bp_windows *windows, uint64_t now_ns, bp_window_sample *sample,
                           void *context);

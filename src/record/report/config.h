@@ -45,7 +45,7 @@ typedef struct bp_stored_scope {
     bool has_hosts;   /* whatever the host provides as text or JSON */
 } bp_stored_scope;
 
-/* Strings are owned, but for those of the host that say so. */
+/* Strings are owned, except those of the host that say so. */
 typedef struct bp_config {
     /* The subject of the reports. */
     const char *app_name;                   /* NULL until the session has it from its target */

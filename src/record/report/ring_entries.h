@@ -17,10 +17,10 @@ typedef struct bp_channel_choice {
 
 /*
  * Adds logs.jsonl, notifications.json, metrics-history.jsonl, traffic.pcap and its index, each
- * where its ring is on and, but for the log, holds something. An entry that cannot be written costs
- * itself; the manifest says why. `choice` limits the traffic to the channels of its names, if the
- * snapshot has one of them; a note says so. Entries that the
- * config leaves out are not there. Fails only when the bundle cannot take an entry.
+ * where its ring is on and, except for the log, holds something. An entry that cannot be written
+ * costs itself; the manifest says why. `choice` limits the traffic to the channels of its names, if
+ * the snapshot has one of them; a note says so. Entries that the config leaves out are not there.
+ * Fails only when the bundle cannot take an entry.
  */
 bugpack_status bp_ring_entries_add(bp_snapshot *snapshot, const bp_channel_choice *choice,
                                    const bp_config *config, bp_bundle *bundle,

@@ -20,7 +20,7 @@ typedef struct bp_pixel_owner {
     void *context;
 } bp_pixel_owner;
 
-/* All zero: there is none. Private, but for the first member. */
+/* All zero: there is none. Private, except for the first member. */
 typedef struct bp_screenshot {
     bool is_there;
     _Atomic(uint64_t) *held_bytes;

@@ -84,7 +84,7 @@ bugpack_status bp_subject_add(bp_subject *first, pid_t pid, bp_subject **ret_sub
 bp_subject *bp_subject_next(const bp_subject *subject);
 
 /* The name of an entry about the process, in `out` where it is a further one. The name of the
- * process is in it as it is, but for slashes: a bundle makes a word of it, without secrets. */
+ * process is in it as it is, except for slashes: a bundle makes a word of it, without secrets. */
 enum { BP_SUBJECT_NAME_BYTES = 160 };
 const char *bp_subject_entry(const bp_subject *subject, const char *entry,
                              char out[BP_SUBJECT_NAME_BYTES]);

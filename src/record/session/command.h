@@ -35,8 +35,8 @@ bugpack_status bp_session_add_process(bugpack_session *session, pid_t pid, bugpa
  * summary of the artefact counts them; that does not make a report incomplete. On systems other
  * than Linux each report says that the artefact is not supported.
  *
- * `plan` is copied, but for its prober; its context stays valid until bugpack_close has returned.
- * Errors: INVALID (called twice), LIMIT, NO_MEMORY, CLOSED. Any thread.
+ * `plan` is copied, except for its prober; its context stays valid until bugpack_close has
+ * returned. Errors: INVALID (called twice), LIMIT, NO_MEMORY, CLOSED. Any thread.
  */
 bugpack_status bp_session_add_machine(bugpack_session *session, const bp_machine_plan *plan,
                                       bugpack_error *error);

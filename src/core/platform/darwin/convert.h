@@ -45,10 +45,10 @@ void bp_darwin_copy_name(char out[64], const char *text, size_t capacity);
 
 /*
  * Finds the arguments in the memory that KERN_PROCARGS2 shows of a process: how many arguments it
- * has, the path that was executed, the arguments, the environment. Each is ended by NUL, but for a
- * last one that was cut. The environment, which may hold secrets, is not part of the result unless
- * the process has overwritten the ends of its arguments. False when the memory is too short or the
- * count makes no sense.
+ * has, the path that was executed, the arguments, the environment. Each is ended by NUL, except for
+ * a last one that was cut. The environment, which may hold secrets, is not part of the result
+ * unless the process has overwritten the ends of its arguments. False when the memory is too short
+ * or the count makes no sense.
  */
 bool bp_darwin_parse_procargs(const char *memory, size_t memory_bytes, const char **ret_arguments,
                               size_t *ret_bytes);

@@ -332,7 +332,7 @@ bugpack_status bp_crash_handler_install(bp_crash_page *page, bugpack_error *erro
     }
     bp_crash_collect_prepare();
     /* All signals wait, so that the alternate stack has to hold no other handler, and a fault of
-     * ours ends the process (force_sig_info_to_task in kernel/signal.c) but for those that
+     * ours ends the process (force_sig_info_to_task in kernel/signal.c) except those that
      * bp_guard_run_apart lets through. */
     struct sigaction ours = {.sa_sigaction = handle,
                              .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};

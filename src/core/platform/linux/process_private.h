@@ -70,7 +70,7 @@ struct bp_task {
     /* Our own, and /proc counts threads as we do: their clocks can be asked without a file. */
     bool is_own;
     bool was_zombie;   /* when it was opened; then being one is not an end */
-    bp_proc_root root; /* its fd is -1, but for a tree, where it is this handle's own */
+    bp_proc_root root; /* its fd is -1, except of a tree, where it is this handle's own */
     int directory_fd;  /* /proc/<pid>, O_PATH */
     int threads_fd;    /* /proc/<pid>/task */
     int statm_fd;

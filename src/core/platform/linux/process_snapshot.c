@@ -368,8 +368,8 @@ bugpack_status bp_process_note(const bp_task *process, int proc_fd, bp_task_snap
                                    .start = process->start_ticks,
                                    .cpu = snapshot->process_cpu + snapshot->waited_cpu,
                                    .waited = snapshot->waited_cpu};
-    /* Best effort, but for memory: a process that ends meanwhile may hide another. What fails for
-     * another reason hides at least one, for all we know. */
+    /* Best effort, except for memory: a process that ends meanwhile may hide another. What fails
+     * for another reason hides at least one, for all we know. */
     bool has_file = false;
     bool has_failed = false;
     int result = 0;

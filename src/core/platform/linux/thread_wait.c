@@ -160,7 +160,7 @@ bool bp_fd_wait_find(bp_syscall_arch arch, const bp_thread_syscall *syscall,
 }
 
 /* "tfd:        5 events:       19 data: 5  pos:0 ino:2f0c sdev:9" (ep_show_fdinfo in
- * fs/eventpoll.c). The events are 0 of one that was disabled, but for the flags. */
+ * fs/eventpoll.c). The events are 0 of one that was disabled, except for the flags. */
 static bool take_watch(bp_fd_wait *wait, bp_proc_scan line) {
     static const uint64_t input_or_output = 0x7; /* EPOLLIN, EPOLLPRI, EPOLLOUT */
     uint64_t fd, events, data, inode;
