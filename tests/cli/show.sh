@@ -1332,7 +1332,7 @@ sed -n '/^Machine/,$p' out >machine
 cat >expected <<'END'
 Machine  [host-threads.json]
 captured   2026-11-22T10:00:00Z
-threads    8 of 6 processes, 1 of them of the kernel; 4 running or ready to, 1 blocked
+threads    8 of 6 processes, 1 of the kernel; 4 running or ready, 1 blocked
 refused    3 more processes
 load       3.50 over 1 min, 2.00 over 5 min, 1.00 over 15 min; 2 CPUs  [system.json]
 memory     2.0 GiB of 4.0 GiB available  [system.json]

@@ -224,7 +224,7 @@ static void write_channels(html_page *page, const traffic_counts *traffic) {
         bp_html_print(&page->html, "</td></tr>");
     }
     bp_html_print(&page->html, "</tbody></table>");
-    bp_html_fill(&page->html, "<p>{other_messages:u} messages are of further channels.</p>",
+    bp_html_fill(&page->html, "<p>{other_messages:u} more messages are of other channels.</p>",
                  page->facts->document);
 }
 

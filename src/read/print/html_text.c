@@ -283,7 +283,7 @@ void bp_html_bars(bp_html *html, const char *title, const uint64_t *values, size
 
 /* --- who waits for whom ------------------------------------------------------------------- */
 
-/* Of a box, and of the lanes to its right, in which what does not wait for the next one leads. */
+/* Sizes of a box, and of the lanes to its right for arrows that skip the next box. */
 enum { box_width = 292, box_height = 42, box_step = 62, lane_width = 9, lane_max = 6 };
 
 static void draw_box(bp_html *html, const bp_waits *waits, size_t place) {
@@ -338,9 +338,9 @@ void bp_html_waits(bp_html *html, const bp_waits *waits) {
     for (size_t i = 0; i < waits->node_count; i++) {
         draw_box(html, waits, i);
     }
-    bp_html_print(html,
-                  "</svg><p>An arrow leads to what is waited for; a thick edge marks what does not "
-                  "wait itself, or waits in a circle.</p>");
+    bp_html_print(
+        html, "</svg><p>Arrows lead to what is waited for. A thick edge marks what does not wait "
+              "itself, or waits in a circle.</p>");
     if (waits->is_cut) {
         bp_html_print(html, "<p>There are more.</p>");
     }

@@ -87,10 +87,10 @@ static const bp_section_line processes[] = {
 
 static const bp_section_line machine[] = {
     {.screen = "captured   {captured_at}"},
-    {.screen = "threads    {threads:u} of {processes:u} processes, {kernel_threads:u} of them of "
-               "the kernel; {running_threads:u} running or ready to, {blocked_threads:u} blocked",
+    {.screen = "threads    {threads:u} of {processes:u} processes, {kernel_threads:u} of the "
+               "kernel; {running_threads:u} running or ready, {blocked_threads:u} blocked",
      .page = "<p>{threads:u} threads of {processes:u} processes: {running_threads:u} running or "
-             "ready to, {blocked_threads:u} blocked.</p>"},
+             "ready to run, {blocked_threads:u} blocked.</p>"},
     {.screen = "{denied_processes:+}refused    {denied_processes:u} more processes",
      .page = "{denied_processes:+}<p>{denied_processes:u} more processes could not be read.</p>"},
     {.screen = "load       {load.avg1:.2f} over 1 min, {load.avg5:.2f} over 5 min, "
