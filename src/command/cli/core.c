@@ -15,7 +15,7 @@
 #include "cli/output.h"
 #include "platform/machine.h"
 
-/* Of a large core, which it decompresses. */
+/* coredumpctl decompresses large cores. */
 static const uint64_t extract_max_ns = 600 * BP_NS_PER_SEC;
 
 /* Runs coredumpctl into a file without a name. -1 after a message. */

@@ -30,7 +30,7 @@ typedef struct indexed {
  * bounded. */
 enum { group_max = 512, thread_max = 16, descriptor_max = 16 };
 
-/* Of a report: 131,072 names of threads have room. */
+/* A report's line has room for 131,072 names of threads. */
 static const size_t line_max_bytes = (size_t)16 << 20;
 
 /* nftw has no context. */

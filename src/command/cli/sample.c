@@ -31,7 +31,7 @@ static bp_cli_exit print_sample(const sample_options *options) {
         return bp_cli_say_error(&error);
     }
     (void)fwrite(json, 1, json_bytes, stdout);
-    /* Of a system without a sampler. No text in it can have a newline of its own. */
+    /* False on a system without a sampler. No text in it can have a newline of its own. */
     bool has_metrics = strstr(json, "\n  \"available\": false") == NULL;
     bugpack_free(json);
     bp_cli_exit result = bp_cli_finish_output();

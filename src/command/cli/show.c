@@ -316,7 +316,7 @@ static void print_metrics(const bp_facts *facts) {
               "{allocator|}");
 }
 
-/* Of each thread all frames, one a line. */
+/* All frames of each thread, one a line. */
 typedef struct stack_lines {
     const bp_facts *facts;
     bp_buffer line;

@@ -22,7 +22,7 @@
 #define BP_DIRECTORY_BYTES_MAX ((size_t)8 << 20)
 #define BP_DIRECTORY_NAME_MAX 255u
 
-/* Of a zip (APPNOTE.TXT 4.3): the sizes of both headers without their names, and the methods. */
+/* A zip's headers without their names in bytes, and its methods (APPNOTE.TXT 4.3). */
 enum { BP_ZIP_LOCAL_BYTES = 30, BP_ZIP_CENTRAL_BYTES = 46, BP_ZIP_STORED = 0, BP_ZIP_DEFLATED = 8 };
 
 /* One entry as the directory declares it; whether its bytes agree is for the reader to see. */

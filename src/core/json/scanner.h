@@ -13,7 +13,7 @@
 #include "json/json.h"
 #include "json/token.h"
 
-/* Of the objects that are open at a time, in a text from outside. */
+/* The most keys of the objects that are open at a time, in a text from outside. */
 #define BP_JSON_KEY_MAX ((size_t)1 << 17)
 
 /* The keys of all objects that are open now, outermost first: finds one that an object has twice in

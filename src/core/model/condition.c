@@ -38,8 +38,8 @@ typedef struct point {
 
 enum { point_count = 64 };
 
-/* Of an idle process: it may still have a timer. And so close do two looks not follow each other,
- * as CPU time is counted in ticks of 10 ms. */
+/* An idle process may still have a timer. CPU time is counted in ticks of 10 ms, so two looks must
+ * not be too close. */
 static const double idle_percent_max = 1;
 static const uint64_t look_min_ns = 250 * BP_NS_PER_MS;
 

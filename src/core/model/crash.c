@@ -180,8 +180,9 @@ static void explain_segv(const bp_crash_page *page, char out[cause_bytes]) {
     }
 }
 
-/* Of a fault without an address: which register has one that no pointer can have (48 bits, or 57
- * with five levels of pages). An operand that is not aligned as SSE needs it ends the same way. */
+/* For a fault without an address, names the register whose value no pointer can have (48 bits, or
+ * 57 with five levels of pages). An operand that is not aligned as SSE needs it ends the same way.
+ */
 static void explain_protection(const bp_crash_page *page, char out[cause_bytes]) {
     enum { register_count = 17, address_bits = 57 };
     if (page->arch != BP_CRASH_ARCH_X86_64) {

@@ -56,7 +56,7 @@ void bp_open_files_release(bp_open_files *process) {
     *process = (bp_open_files){.pid = 0};
 }
 
-/* Of the other kinds it is 0, and says nothing. */
+/* The position of other kinds is always 0. */
 static bool has_position(bp_open_file_kind kind) {
     return kind <= BP_OPEN_FILE_BLOCK_DEVICE || kind == BP_OPEN_FILE_MEMFD;
 }

@@ -33,8 +33,8 @@ typedef struct bp_open_file {
     bool has_size; /* only a regular file */
     uint64_t size_bytes;
     bp_socket *socket; /* owned; NULL: it is none */
-    /* Of a pipe, a FIFO, a connected unix socket or a TCP connection within the machine: who was
-     * found at its other end. */
+    /* The processes at the other end of a pipe, a FIFO, a connected unix socket or a TCP connection
+     * within the machine, as far as they were found. */
     bool has_other_end;
     bp_fd_holder *holders; /* owned */
     size_t holder_count;

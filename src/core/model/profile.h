@@ -15,7 +15,7 @@
 #include "json/json.h"
 #include "model/frame_text.h"
 
-/* Of the entry. What finds no room is counted as lost. */
+/* Limits of the entry. Samples beyond them are counted as lost. */
 enum { BP_PROFILE_LINE_MAX = 20000, BP_PROFILE_BYTES_MAX = 32 << 20 };
 
 /* Frames that stand for what has no name. */

@@ -49,7 +49,7 @@ typedef struct bp_stack_place {
 
 #define BP_STACK_NO_MODULE UINT32_MAX
 
-/* Of one place; above that, the outermost one is an ellipsis. */
+/* The most inlined functions of a place; beyond it, the outermost one is an ellipsis. */
 #define BP_STACK_INLINED_MAX 64
 
 typedef struct bp_stack_frame {
@@ -113,8 +113,8 @@ typedef struct bp_stacks {
  */
 typedef struct bp_frame_finder {
     void *self;
-    /* Of the code `offset` bytes from where a file with that build id is loaded. False where it is
-     * not known; else the caller releases the place. */
+    /* Finds the code `offset` bytes from where a file with that build id is loaded. False where it
+     * is not known; else the caller releases the place. */
     bool (*find)(void *self, const char *path, const char *build_id, uint64_t offset, bool is_call,
                  bp_stack_place *ret_place);
     void (*free)(void *self);

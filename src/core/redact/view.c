@@ -367,7 +367,7 @@ static void read_bare(struct reading *reading) {
     reading->is_after_key = false;
 }
 
-/* Of an array or an object. */
+/* Reads a bracket of an array or an object. */
 static void read_bracket(struct reading *reading, char byte) {
     bp_view *view = reading->view;
     if (byte == '[' || byte == '{') {

@@ -48,8 +48,8 @@ typedef struct bp_ring_view {
     uint64_t first_ns, last_ns;             /* monotonic times of the oldest and newest */
     uint64_t evicted_count;                 /* records overwritten before or during the copy */
     uint64_t refused_count;                 /* records that were too large */
-    /* Of a file, what was committed, not evicted, and is not whole any more. `damaged_count` is a
-     * lower bound: of records lost at the beginning the number is not known. */
+    /* In a file, committed records that were not evicted and are not whole any more.
+     * `damaged_count` is a lower bound: records lost at the beginning cannot be counted. */
     uint64_t damaged_bytes, damaged_count;
     bool is_damaged;
 } bp_ring_view;

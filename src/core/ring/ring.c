@@ -172,7 +172,7 @@ void bp_ring_publish(bp_ring *ring, const char *session_id, const bp_ring_label 
     }
 }
 
-/* Of a file only the blocks go; its size stays, and what reads them finds zeros. */
+/* A file loses its blocks and keeps its size; readers find zeros there. */
 static bool give_back(unsigned char *from, size_t byte_count, bool is_in_file) {
 #ifdef MADV_REMOVE
     return madvise(from, byte_count, is_in_file ? MADV_REMOVE : MADV_DONTNEED) == 0;
@@ -231,7 +231,7 @@ void bp_ring_free(bp_ring *ring) {
     }
 }
 
-/* Of the memory that writers write to: what is read is to be compared with what is read later. */
+/* Reads memory that writers write to: the caller has to compare it with a later reading. */
 static int read_data(void *ring, uint64_t offset, void *bytes, size_t byte_count) {
     bp_frame_copy_racing(bytes, ((const bp_ring *)ring)->data + offset, byte_count);
     bp_frame_fence(memory_order_acquire);

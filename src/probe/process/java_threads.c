@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Of Java 17 there are 2,000 entries, of 200 types; a program has some hundred threads. */
+/* Java 17 has 2,000 entries, of 200 types; a program has some hundred threads. */
 enum { entry_max = 8192, name_max = 48, thread_max = 1024, piece_count = 128 };
 
 /* The last one of what is wanted is not there in all versions. */

@@ -120,7 +120,7 @@ static void take_peer(struct sockets *sockets, const bp_socket *found) {
     }
 }
 
-/* Of several listeners of one port it is not known which. */
+/* Where several listeners have one port, it is not known which of them is meant. */
 static void take_listener(struct sockets *sockets, const bp_socket *found) {
     for (size_t i = 0; i < sockets->connection_count; i++) {
         struct connection *connection = &sockets->connections[i];

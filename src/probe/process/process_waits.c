@@ -398,7 +398,7 @@ static bool find_mount(struct finder *finder, const bp_process_threads *process,
                          ret_mount);
 }
 
-/* Of FUSE, NFS or SMB, where the kernel waits for an answer, by the function that does. A path
+/* Finds the FUSE, NFS or SMB whose answer the kernel waits for, by the function that waits. A path
  * that leads there by a symbolic link is not recognised. */
 static bool find_filesystem(struct finder *finder, const bp_process_threads *process,
                             const bp_thread_state *thread, struct wait *wait) {

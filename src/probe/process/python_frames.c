@@ -191,7 +191,7 @@ typedef struct chain {
     bool has_more;
 } chain;
 
-/* Of an object, those that reach from its start to the last of these words. */
+/* The bytes of an object from its start to the last of these words. */
 static size_t count_bytes(const bp_python_layout *layout, bp_python_offset first,
                           bp_python_offset last) {
     size_t bytes = 0;

@@ -53,7 +53,8 @@ typedef enum bp_python_support {
     BP_PYTHON_KNOWN
 } bp_python_support;
 
-/* Of the interpreter in a file that is loaded at `base`. `layout` has its reader. */
+/* Reads the layout of the interpreter in a file that is loaded at `base`. `layout` has its reader.
+ */
 bp_python_support bp_python_layout_read(bp_elf_object *file, uint64_t base,
                                         bp_python_layout *layout);
 

@@ -390,7 +390,7 @@ static bool still_waits(struct reader *reader, const struct monitors *monitors,
            wait.owner == thread->wait.owner && has_stayed(&reader->files, thread);
 }
 
-/* Of an epoll what it watches. */
+/* Reads what an epoll watches. */
 static bool take_watches(struct reader *reader, bp_thread_state *thread) {
     bp_fd_wait *wait = &thread->fd_wait;
     ssize_t length = bp_proc_read_at(reader->files.dir_fd, reader->files.text, watches_bytes_max,

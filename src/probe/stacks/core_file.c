@@ -22,7 +22,7 @@
 #include "stacks/stack_files.h"
 #include "stacks/thread_stop.h"
 
-/* Of notes: some 2 KiB for each thread, and the names of files. */
+/* Notes have some 2 KiB for each thread, and the names of files. */
 static const uint64_t notes_max_bytes = (uint64_t)256 << 20;
 
 /* The contents of a note; NULL: there is none. */

@@ -179,7 +179,7 @@ static void pass_on(struct trace *self, pid_t tid, int status) {
         (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
         return;
     }
-    /* Of two threads that crash at once, the first one ends the process. */
+    /* If two threads crash at once, the first one ends the process. */
     bool is_first = self->page->is_begun == 0 || self->is_refused;
     if (is_own_signal && is_first && is_fatal(self, number) &&
         ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0) { /* else it was killed meanwhile */

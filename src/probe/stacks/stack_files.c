@@ -304,7 +304,7 @@ static int no_section_address(Dwfl_Module *module, void **context, const char *n
 const Dwfl_Callbacks bp_stack_file_callbacks = {
     .find_elf = find_elf, .find_debuginfo = find_debug, .section_address = no_section_address};
 
-/* Of a dead process the build ids are known, too. */
+/* The build ids of a dead process are known, too. */
 static int list_files(bp_stack_files *files) {
     const bp_crash_page *dead = files->dead;
     bp_mapped_files mapped = {0};

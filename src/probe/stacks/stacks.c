@@ -242,8 +242,7 @@ static int unwind_thread(struct reader *reader, uint64_t python_state, bp_stack_
     return result;
 }
 
-/* Of one thread: a processor gives it a turn in far less, and what sleeps deeper is not waited for.
- */
+/* A processor gives a thread its turn in far less; one in a deeper sleep is not waited for. */
 static const uint32_t stop_timeout_ms = 200;
 
 static int ask_helper(struct reader *reader, pid_t tid, uint64_t *ret_pause_ns) {

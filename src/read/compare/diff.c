@@ -24,7 +24,7 @@ static const char profile_name[] = "profile.folded";
     "cpu_ms born_in_window age_ms user_ms system_ms voluntary_switches involuntary_switches "      \
     "rss_samples uptime_secs"
 
-/* Of entries, what does not differ in each report. An entry may have several rows. */
+/* Members of entries that do not differ in each report. An entry may have several rows. */
 static const bp_json_diff_rule rules[] = {
     {"metadata.json", "app platform tags exit", ""},
     {"manifest.json", "triggers artefacts",
@@ -37,7 +37,7 @@ static const bp_json_diff_rule rules[] = {
     {"channel-state.json", "", ""},
     {"system.json", "distribution kernel cpus container swap cgroups pressure", ""},
     {"host-threads.json", "cgroups pressure", ""},
-    /* Of each thread its CPU time and memory. */
+    /* CPU time and memory of each thread. */
     {"host-threads.json", "threads",
      "tgid start_ticks kernel_thread self window scheduling stat status io sched wakeups waits "
      "blocks smaps_rollup run_delay_ns timeslices scheduling_measured stat_measured "

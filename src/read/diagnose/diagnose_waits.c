@@ -603,8 +603,8 @@ typedef enum silence {
     NO_SILENCE
 } silence;
 
-/* Of one that the process began. A server waits for its clients; and who has subscribed to
- * something has got an answer since. */
+/* Looks at a connection that the process began. A server waits for its clients, and a subscriber
+ * has got an answer since. */
 static silence find_silence(const bp_json_tree *file, bool is_only) {
     const bp_json_tree *socket = bp_json_tree_object(file, "socket");
     const char *protocol = bp_json_tree_text_or(socket, "protocol", "");

@@ -33,7 +33,7 @@ static void keep_threads(bp_finding *finding, const bp_argument *arguments) {
     }
 }
 
-/* Of the threads that a sentence names those of the first process that have a stack. */
+/* Keeps, of the threads that a sentence names, those of the first process that have a stack. */
 static void keep_stacks(const bp_evidence *evidence, bp_sentence *sentence) {
     size_t count = evidence->folder[0] == '\0' ? sentence->thread_count : 0;
     sentence->thread_count = 0;

@@ -42,7 +42,7 @@ enum { BP_EVIDENCE_WAIT_WINDOW_MS = 100, BP_EVIDENCE_ANSWER_WINDOW_MS = 1000 };
 /* A thread. "" and negative numbers for what is not known. */
 typedef struct bp_thread {
     uint64_t tid;
-    /* Of runtime-metrics.json; the percent is over the window, also of one that was born in it. */
+    /* From runtime-metrics.json; the percent is over the window, even if the thread began in it. */
     bool is_measured, is_born, is_own; /* the last: bugpack's */
     bool is_waited_for;                /* another one waits for a lock that it holds */
     uint32_t place;                    /* in runtime-metrics.json, from 1 */
@@ -50,7 +50,7 @@ typedef struct bp_thread {
     double cpu_percent, cpu_ms, system_ms, age_ms, voluntary_switches, involuntary_switches,
         run_delay_ms, page_faults, read_chars, written_chars, write_calls;
     char name[64];
-    /* Of threads.json; `waits_for_tid` is 0 where it waits for no thread. */
+    /* From threads.json; `waits_for_tid` is 0 where it waits for no thread. */
     bool is_listed;
     char state[24], syscall[32], waits_for_kind[16];
     uint64_t waits_for_tid;

@@ -10,7 +10,7 @@
 #include "json/tree_reader.h"
 #include "model/entry.h"
 
-/* Of stacks.json, which has 64 MiB at most, as a tree. */
+/* The tree of stacks.json, which has 64 MiB at most. */
 static const size_t tree_max_bytes = (size_t)1 << 30;
 static const size_t text_max_bytes = (size_t)64 << 20;
 

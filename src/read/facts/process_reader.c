@@ -280,7 +280,7 @@ static bool is_first(const bp_process_reader *reader) {
     return reader->evidence.folder[0] == '\0';
 }
 
-/* Of a further process the profile alone. */
+/* For a further process reads the profile alone. */
 static bugpack_status read_lines(bp_process_reader *reader, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK, entry_status = BUGPACK_OK;
     for (size_t i = is_first(reader) ? 0 : line_entry_count - 1;

@@ -112,7 +112,7 @@ static uint64_t add_to_hash(uint64_t hash, const char *text) {
     return XXH3_64bits_withSeed(text, strlen(text) + 1, hash);
 }
 
-/* Of what is shown of a thread: so that only the first of those that do the same is printed. */
+/* Hashes what is shown of a thread, so that only the first of those that do the same is printed. */
 static uint64_t hash_thread(const bp_thread *thread, uint64_t seed) {
     char percent[24] = "", wait[128];
     bp_thread_print_wait(thread, wait, sizeof wait);

@@ -280,8 +280,9 @@ static bool cut_end(char *name, const char *end) {
     return has_end;
 }
 
-/* Of a removal that did not finish, or of a session whose process was killed while it made it: that
- * takes no hour. Without its directory an opening fails, which loses no record. */
+/* True for the rest of a removal that did not finish, or of a session whose process was killed
+ * while it made it: that takes no hour. Without its directory an opening fails, which loses no
+ * record. */
 static bool is_rest(const scanning *it, const char *name) {
     bp_session_identity identity;
     struct stat info;

@@ -225,7 +225,7 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
     *channel = (bp_traffic_snapshot){.wall_offset_ns = snapshot->wall_offset_ns};
     (void)snprintf(name, sizeof name, BP_CHANNEL_FILE_FORMAT, (unsigned)number);
     bp_traffic_identity_init(&channel->identity, name, number, &options);
-    /* Of what is damaged only the number is known. */
+    /* Only the number of a damaged channel is known. */
     channel->identity.check = 0;
     /* It has a file of its own where its ring is in memory. A failure that may pass is noted. */
     bugpack_error *error = &snapshot->parts[BP_RING_KIND_TRAFFIC].error;

@@ -11,7 +11,7 @@
 #include "report/context.h"
 #include "report/runner.h"
 
-/* Of all entries together; what is beyond is left out, and the report says so. */
+/* The most of all entries together; the rest is left out, and the report says so. */
 #define BP_STORED_MAX_BYTES ((size_t)4 << 20)
 
 /* True if there is anything to keep. */

@@ -26,7 +26,7 @@ typedef struct bp_trigger_note {
 /* So many triggers may have one. */
 enum { BP_TRIGGER_NOTE_MAX = 16 };
 
-/* Of that many rows, all 0; free() frees it. NULL without memory. */
+/* Makes a note of that many rows, all 0; free() frees it. NULL without memory. */
 bp_trigger_note *bp_trigger_note_new(size_t count);
 
 /* Sets an entry to what it was at the instant of a note, where it is that row. False: it was not

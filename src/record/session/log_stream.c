@@ -73,7 +73,7 @@ static FILE *open_stream(bugpack_session *session, bugpack_level level, const ch
         free(stream);
         return NULL;
     }
-    /* Of a stream that has just been opened, with a buffer of the caller's, this does not fail. */
+    /* This does not fail for a stream that was just opened, with a buffer of the caller's. */
     (void)setvbuf(file, stream->buffer, _IOLBF, sizeof stream->buffer);
     return file;
 }

@@ -128,7 +128,7 @@ static void free_payload(bp_job *job) {
 static const bp_job_type request_types[2] = {REQUEST(BP_REPORT_BUGREPORT, .is_shared = false),
                                              REQUEST(BP_REPORT_BUGREPORT, .is_shared = true)};
 
-/* Of a target that has ended: by itself, or by a signal. */
+/* The jobs of a target that has ended: by itself, or by a signal. */
 static const bp_job_type end_types[2] = {REQUEST(BP_REPORT_EXIT, .is_shared = false),
                                          REQUEST(BP_REPORT_CRASH, .is_shared = false)};
 

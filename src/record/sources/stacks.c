@@ -17,7 +17,7 @@
 static const unsigned reading_share_percent = 40;
 static const unsigned symbols_share_percent = 60;
 
-/* Of either entry. */
+/* The limit of either entry. */
 static const size_t most_bytes = (size_t)64 << 20;
 
 /* The stacks to read. */
@@ -65,7 +65,7 @@ static bugpack_status print_stacks(const struct reading *reading, bugpack_writer
     return status;
 }
 
-/* Of a child process, beside the bytes of both entries. */
+/* The answer of a child process, beside the bytes of both entries. */
 struct answer {
     bugpack_status status;
     bugpack_error error;

@@ -19,7 +19,7 @@
 enum { work_stack_bytes = 32 << 10, fault_stack_bytes = 64 << 10 };
 _Static_assert(work_stack_bytes + fault_stack_bytes == BP_GUARD_STACKS_BYTES, "both stacks");
 
-/* Of the one thread that writes a crash page. */
+/* It belongs to the one thread that writes a crash page. */
 static sigjmp_buf *volatile innermost;
 static bp_guard_place *volatile current;
 
@@ -333,7 +333,7 @@ static void list_threads(bp_crash_page *page, const bp_crash_source *source, int
     }
 }
 
-/* Of all other threads together, at most. */
+/* The most time for the stacks of all other threads together. */
 static const uint64_t stacks_ns = 200 * BP_NS_PER_MS;
 /* Of one of them, as its share of BP_CRASH_STACKS_BYTES allows. */
 enum { thread_bytes_min = 1024, thread_bytes_max = 16384 };
@@ -485,7 +485,8 @@ void bp_crash_collect_prepare(void) {
     atomic_store(&abort_message_at, (uintptr_t)dlsym(RTLD_DEFAULT, "__abort_msg"));
 }
 
-/* struct abort_msg_s of glibc's include/stdlib.h, whose size is that of what is mapped for it. */
+/* Copies the message of an assertion, a check of the heap and the like: struct abort_msg_s of
+ * glibc's include/stdlib.h, whose size is that of its mapping. */
 void bp_crash_collect_abort_message(bp_crash_page *page, const bp_crash_source *source,
                                     uint64_t place) {
     struct {
