@@ -111,6 +111,26 @@ static void rwlock_held(void) {
     wait_for_ever();
 }
 
+static void *read_rwlock(void *lock) {
+    check(pthread_rwlock_rdlock(lock));
+    (void)pthread_barrier_wait(&all_hold);
+    (void)sleep(1000);
+    return NULL;
+}
+
+static void *write_rwlock(void *lock) {
+    check(pthread_rwlock_wrlock(lock));
+    return NULL;
+}
+
+static void rwlock_read(void) {
+    (void)start_holder(read_rwlock, &rwlocks[0]);
+    check(pthread_rwlock_rdlock(&rwlocks[0]));
+    (void)start_waiter(write_rwlock, &rwlocks[0], "writer");
+    say_ready();
+    wait_for_ever();
+}
+
 static void *lock_and_end(void *lock) {
     check(pthread_mutex_lock(lock));
     (void)pthread_barrier_wait(&all_hold);
@@ -434,6 +454,7 @@ const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"lock-chain", lock_chain},
                                    {"lock-held-in-read", lock_held_in_read},
                                    {"rwlock-held", rwlock_held},
+                                   {"rwlock-read", rwlock_read},
                                    {"lock-of-ended", lock_of_ended},
                                    {"deadlock-of-two", deadlock_of_two},
                                    {"deadlock-of-one", deadlock_of_one},

@@ -150,6 +150,7 @@ static void add_syscall(const bp_thread_state *thread, bp_syscall_arch arch, bp_
     }
     bp_json_array_end(json);
     bp_model_add_flag(json, "own_futex", thread->is_futex_own);
+    bp_model_add_known_uint(json, "rwlock_readers", thread->reader_count > 0, thread->reader_count);
     bp_model_add_flag(json, "shared_futex", thread->is_futex_shared);
     bp_model_add_known_text(json, "semaphore", thread->semaphore_name);
     if (thread->path != NULL) {

@@ -53,6 +53,7 @@ typedef struct bp_thread_state {
     bp_futex_wait wait;
     size_t waits_for;  /* its index */
     bool is_futex_own; /* it waits on a futex that no other process can wake, as far as is known */
+    uint32_t reader_count;    /* of the rwlock that it waits to write to */
     bool is_futex_shared;     /* in memory that others may share, and no other process does */
     char semaphore_name[256]; /* that it waits for, which no other process has open; any bytes */
     bp_fd_wait fd_wait;

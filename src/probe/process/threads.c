@@ -476,6 +476,8 @@ static void find_waits(struct reader *reader) {
         }
         find_fd_wait(reader, thread);
         if (bp_thread_has(&thread->read, BP_GROUP_SYSCALL)) {
+            uint32_t readers = bp_futex_wait_readers(&reader->futexes, &thread->read.syscall);
+            thread->reader_count = readers > 0 && has_stayed(&reader->files, thread) ? readers : 0;
             find_path(reader, thread);
             thread->has_semaphore = bp_semaphore_find(process->arch, &thread->read.syscall,
                                                       read_memory, reader, &thread->semaphore);

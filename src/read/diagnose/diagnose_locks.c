@@ -45,12 +45,38 @@ static void find_holding(bp_evidence *evidence, const lock_holder *holder) {
     bp_thread_find_wait(thread, &wait);
     bp_find(
         evidence,
-        "{} thread{|s} wait{s|} for a {} that thread {} holds, which is {}{[ in {}]}{[, waiting "
+        "{} thread{|s} wait{s|} for a{} {} that thread {} holds, which is {}{[ in {}]}{[, waiting "
         "on {}]}; {} did so for all of the {} measured",
-        BP_COUNT(holder->waiter_count), BP_TEXT(holder->kind), bp_thread_argument(thread),
+        BP_COUNT(holder->waiter_count), BP_TEXT(holder->kind[0] == 'r' ? "n" : ""),
+        BP_TEXT(holder->kind), bp_thread_argument(thread),
         BP_TEXT(thread->state[0] != '\0' ? thread->state : "not listed"),
         BP_TEXT(frames[0] != '\0' ? frames : thread->syscall), bp_wait_argument(&wait),
         BP_COUNT(holder->idle_count), BP_SECS(evidence->window_ms));
+}
+
+static uint64_t readers_of(const bp_thread *thread) {
+    return bp_json_tree_uint_or(bp_json_tree_object(thread->row, "syscall"), "rwlock_readers", 0);
+}
+
+/* The C library counts readers, and does not say which threads they are: the waiting one may be
+ * among them. */
+static void find_readers(bp_evidence *evidence) {
+    const bp_thread *first = NULL;
+    uint64_t other_count = 0;
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (readers_of(thread) > 0 && bp_thread_waited(evidence, thread)) {
+            other_count += first != NULL;
+            first = first != NULL ? first : thread;
+        }
+    }
+    if (first != NULL) {
+        bp_find(evidence,
+                "thread {} waits to write to an rwlock that {} reader{|s} hold{s|}" AND_MORE_THREADS
+                ", for all of the {} measured",
+                bp_thread_argument(first), BP_COUNT(readers_of(first)), BP_COUNT(other_count),
+                BP_SECS(evidence->window_ms));
+    }
 }
 
 /* A lock is said to be held if somebody waited for it through the whole window, without running
@@ -82,6 +108,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
             find_holding(evidence, &holders[i]);
         }
     }
+    find_readers(evidence);
 }
 
 /* --- contention --------------------------------------------------------------------------- */

@@ -218,6 +218,23 @@ Test(futex_wait, knows_nobody_where_one_thing_is_not_as_in_a_held_rwlock) {
               "a writer waits for readers");
 }
 
+static uint32_t readers(const struct memory *memory, uint32_t value) {
+    struct memory copy = *memory;
+    bp_futex_process process = process_of(&copy);
+    bp_thread_syscall syscall = futex(RWLOCK + 2, WAIT_BITSET | 256 | PRIVATE, value);
+    return bp_futex_wait_readers(&process, &syscall);
+}
+
+Test(futex_wait, counts_the_readers_that_a_writer_waits_for) {
+    static const struct memory wanted = {{[RWLOCK] = 0x12, 0, 2, 1, 0, 0, 0, 0}};
+    cr_expect(eq(u32, readers(&wanted, 2), 2));
+    cr_expect(eq(u32, readers(&wanted, 3), 0), "another value");
+    cr_expect(eq(u32, readers(&written, 2), 0), "held by a writer");
+    struct memory memory = wanted;
+    memory.words[RWLOCK + 4] = 1;
+    cr_expect(eq(u32, readers(&memory, 2), 0), "padding");
+}
+
 /* A descriptor: the link to the next and the one back, then, at 16, the id. The next follows. */
 static const struct memory joined = {
     {[MUTEX + 1] = AT + 24 * 4, 0, 0, 0, 42, [24] = 0, 0, AT + (MUTEX + 1) * 4}};

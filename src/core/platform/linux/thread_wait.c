@@ -287,7 +287,13 @@ enum {
 
 /* Values of glibc's lock words: contended (sysdeps/nptl/lowlevellock.h), and in an rwlock that a
  * thread waits for, in the upper bit (nptl/pthread_rwlock_common.c). */
-enum { LOCK_CONTENDED = 2, RWLOCK_WAIT = 3, RWLOCK_HELD_BY_WRITER = 3 };
+enum {
+    LOCK_CONTENDED = 2,
+    RWLOCK_WAIT = 3,
+    RWLOCK_HELD_BY_WRITER = 3,
+    RWLOCK_WANTED = 2, /* by a writer, while readers have it */
+    RWLOCK_READER_SHIFT = 3
+};
 
 /* struct __pthread_mutex_s, as far as it is needed. */
 struct mutex {
@@ -400,12 +406,29 @@ static bool find_mutex(const bp_futex_process *process, const struct call *call,
     return true;
 }
 
+static bool read_rwlock(const bp_futex_process *process, const struct call *call, uint64_t address,
+                        struct rwlock *rwlock) {
+    return process->read(process->context, address, rwlock, sizeof *rwlock) && rwlock->pad3 == 0 &&
+           rwlock->pad4 == 0 && rwlock->pad1 == 0 && rwlock->pad2 == 0 &&
+           rwlock->is_shared == !call->is_private && rwlock->flags <= 3;
+}
+
+uint32_t bp_futex_wait_readers(const bp_futex_process *process, const bp_thread_syscall *syscall) {
+    struct call call;
+    struct rwlock rwlock;
+    bool is_wanted =
+        take_call(process->arch, syscall, &call) && process->has_glibc &&
+        call.value == RWLOCK_WANTED &&
+        read_rwlock(process, &call, call.address - offsetof(struct rwlock, phase_futex), &rwlock) &&
+        (rwlock.readers & RWLOCK_HELD_BY_WRITER) == RWLOCK_WANTED && rwlock.writer == 0 &&
+        rwlock.phase_futex == RWLOCK_WANTED;
+    return is_wanted ? rwlock.readers >> RWLOCK_READER_SHIFT : 0;
+}
+
 static bool is_held_by_writer(const bp_futex_process *process, const struct call *call,
                               uint64_t address, struct rwlock *rwlock) {
-    return process->read(process->context, address, rwlock, sizeof *rwlock) &&
+    return read_rwlock(process, call, address, rwlock) &&
            (rwlock->readers & RWLOCK_HELD_BY_WRITER) == RWLOCK_HELD_BY_WRITER &&
-           rwlock->pad3 == 0 && rwlock->pad4 == 0 && rwlock->pad1 == 0 && rwlock->pad2 == 0 &&
-           rwlock->is_shared == !call->is_private && rwlock->flags <= 3 &&
            owner_of(process, call, rwlock->writer) != BP_FUTEX_OWNER_UNKNOWN;
 }
 

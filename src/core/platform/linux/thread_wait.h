@@ -163,4 +163,8 @@ bool bp_futex_wait_is_private(const bp_thread_syscall *syscall, uint64_t *ret_ad
 bool bp_futex_wait_find(const bp_futex_process *process, const bp_thread_syscall *syscall,
                         bp_futex_wait *ret_wait);
 
+/* How many readers hold the rwlock of glibc that the thread waits to write to; 0 where it does not.
+ * Which threads they are is in no memory. */
+uint32_t bp_futex_wait_readers(const bp_futex_process *process, const bp_thread_syscall *syscall);
+
 #endif
