@@ -778,6 +778,32 @@ pool
 share !! fdatasync of a file for an answer of the file system at /mnt/nas (nfs4 10.0.0.1:/export)
 EOF
 
+fact 'a server whose clients have no answer names the upstream that was asked since they asked, and no other connection'
+python3 -c 'import json, zipfile
+def client(ms): return {"protocol": "tcp", "state": "established", "accepted": True, **({"unanswered_ms": ms} if ms else {})}
+def asked(sent, received=None, remote="10.0.0.1:5432"): return {"protocol": "tcp", "state": "established", "accepted": False,
+    "remote": remote, "sent_ms_ago": sent, **({} if received is None else {"received_ms_ago": received})}
+def report(name, *sockets):
+    with zipfile.ZipFile(name + ".zip", "w") as report:
+        report.writestr("metadata.json", json.dumps({"pid": 7}))
+        report.writestr("files.json", json.dumps({"files": [{"number": i, "kind": "socket", "socket": s}
+            for i, s in enumerate(sockets)]}))
+report("asked", client(5000), client(2000), asked(4000), asked(3000), asked(2500, remote="10.0.0.2:80"), asked(9000, 100))
+report("heartbeat", client(2000), asked(9000))
+report("answered", client(None), asked(4000, 4000))
+report("no-client", client(None), asked(4000))
+report("short", client(900), asked(800))'
+for name in asked heartbeat answered no-client short; do
+    run show "$name.zip"
+    echo "$name $(sed -n 's/^ *\(.*had no answer.*\)  \[files.json\]$/\1/p' out)"
+    rm "$name.zip"
+done >found
+expect_same 'what is said' 'asked 2 clients had no answer for 2.0 s or more; meanwhile the other end sent nothing on 2 connections to 10.0.0.1:5432 since it was asked
+heartbeat 
+answered 
+no-client 
+short ' "$(cat found)"
+
 fact 'sessions of PostgreSQL that wait for a lock are one finding for a database, with who probably has it'
 python3 -c 'import json, zipfile
 def report(name, *titles, switches=0):
