@@ -575,8 +575,10 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
  */
 // NOLINTNEXTLINE(misc-no-recursion): no deeper than a chain has links
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain) {
+    enum { pipeline_max = 4 };
     const struct chain begin = *chain;
-    for (size_t i = 0; i < wait->target_count && wait->target_count > 1; i++) {
+    bool is_pipeline = wait->target_count > 1 && wait->target_count <= pipeline_max;
+    for (size_t i = 0; is_pipeline && i < wait->target_count; i++) {
         (void)find_process(finder, wait->targets[i]); /* before the one search */
     }
     bool is_stuck[target_max] = {false}, is_best_stuck = false;
