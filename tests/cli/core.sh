@@ -97,6 +97,17 @@ if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
     grep -q "^!! crash.*: draw: Assertion \`rows == 7' failed.: SIGABRT in thread" out || wrong "$(cat out)"
 fi
 
+if python3 -c 'import ctypes, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || not_tried 'a core of Python of 3.11 or later'; then
+    fact 'a core of Python has the functions of the thread that crashed'
+    (ulimit -c unlimited && exec python3 -c 'import ctypes
+def read_name(): return ctypes.string_at(16)
+read_name()') >/dev/null 2>&1
+    mv core* snake
+    takes 0 --core snake
+    expect_same 'them' '["read_name",2] ["<module>",3] ' "$(of crash.json '.backtrace.python_frames[] |
+        select(.source == "<string>") | [.function, .line] | tojson' | tr '\n' ' ')"
+fi
+
 fact 'a core that is cut short says so, wherever it ends'
 for bytes in 0 1 63 64 1000 4096; do
     head -c "$bytes" dumped >short

@@ -192,6 +192,9 @@ void write_beyond(int *at) { at[9] = 1; }
 int main(void) { int *at = malloc(4); write_beyond(at); free(at); return 0; }
 END
 }
+prepare_python_in_library() {
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || leave_out 'there is no Python of 3.11 or later'
+}
 prepare_go_place() {
     cat >x.go <<'END'
 package main

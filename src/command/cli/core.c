@@ -77,7 +77,8 @@ bugpack_status bp_cli_core_read(bp_cli_core *core) {
 static int print_crash(bugpack_writer *writer, void *context) {
     const bp_cli_core *core = context;
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_recover_print_crash(core->file.page, writer, &error);
+    bugpack_status status =
+        bp_recover_print_crash(core->file.page, &core->file.python, writer, &error);
     if (core->file.missing_bytes > 0) {
         bp_writer_truncate(writer, true, "the core is cut short by %llu KiB: stacks may end early",
                            (unsigned long long)((core->file.missing_bytes >> 10) + 1));

@@ -168,7 +168,8 @@ static void on_request(void *context) {
 /* A bugpack_provider_callback of crash.json; its context is the copy. */
 static int print_crash(bugpack_writer *writer, void *context) {
     bugpack_error error = BUGPACK_ERROR_INIT;
-    bugpack_status status = bp_recover_print_crash(context, writer, &error);
+    bugpack_status status =
+        bp_recover_print_crash(context, bp_crash_trace_python(), writer, &error);
     return status == BUGPACK_OK ? 0 : bugpack_fail(writer, "%s", error.message);
 }
 

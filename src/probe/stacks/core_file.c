@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/linux/crash_collect.h"
 #include "platform/linux/files.h"
 #include "platform/linux/proc_text.h"
 #include "process/elf_object.h"
+#include "stacks/page_files.h"
 #include "stacks/stack_files.h"
 #include "stacks/thread_stop.h"
 
@@ -430,27 +430,6 @@ static bugpack_status check_program(const core *self, const char *exe, bugpack_e
     return BUGPACK_OK;
 }
 
-/* The file that has an address, which is not written to; its build id is that of the module that
- * begins with its first mapping. False for none. */
-static bool find_file(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map,
-                      const char **ret_build_id) {
-    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
-    uint64_t inode = 0;
-    *ret_build_id = NULL;
-    while (bp_proc_take_map(&scan, ret_map)) {
-        for (uint32_t i = 0; ret_map->inode != inode && i < page->module_count; i++) {
-            if (page->modules[i].start == ret_map->start) {
-                *ret_build_id = page->modules[i].build_id;
-                inode = ret_map->inode;
-            }
-        }
-        if (address >= ret_map->start && address < ret_map->end) {
-            return ret_map->inode == inode && *ret_build_id != NULL && !ret_map->is_writable;
-        }
-    }
-    return false;
-}
-
 /* The kernel leaves out of a core what files have (core(5), coredump_filter), as names of types. */
 static bool copy_of_files(void *context, void *to, uint64_t from, size_t byte_count) {
     const core *self = context;
@@ -460,7 +439,7 @@ static bool copy_of_files(void *context, void *to, uint64_t from, size_t byte_co
     if (copy_memory(context, to, from, byte_count)) {
         return true;
     }
-    if (!find_file(self->page, from, &map, &build_id) || map.path_bytes >= sizeof path ||
+    if (!bp_page_file_find(self->page, from, &map, &build_id) || map.path_bytes >= sizeof path ||
         byte_count > map.end - from) {
         return false;
     }
@@ -473,30 +452,9 @@ static bool copy_of_files(void *context, void *to, uint64_t from, size_t byte_co
     return is_read;
 }
 
-uint64_t bp_core_file_abort_message(const bp_crash_page *page) {
-    static const char *const names[] = {"libc.so.", "libc-2.", NULL};
-    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
-    uint64_t place = 0, code;
-    bp_proc_map map, found;
-    while (place == 0 && bp_proc_take_map(&scan, &map)) {
-        char path[PATH_MAX];
-        const char *build_id;
-        bp_elf_object object;
-        Elf64_Sym symbol;
-        (void)snprintf(path, sizeof path, "%.*s", (int)map.path_bytes, map.path);
-        if (!map.is_executable || !bp_array_has_start(names, bp_file_base_name(path)) ||
-            !find_file(page, map.start, &found, &build_id)) {
-            continue;
-        }
-        int fd = bp_stack_file_open_reported(path, build_id);
-        if (fd >= 0 && bp_elf_object_read(fd, &object) == BP_ELF_OK &&
-            bp_elf_code_address(&object, &code) &&
-            bp_elf_find_symbol(&object, "__abort_msg", &symbol)) {
-            place = map.start - code + symbol.st_value;
-        }
-        bp_file_close(fd);
-    }
-    return place;
+/* A bp_memory_reader. */
+static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
+    return copy_of_files(context, out, address, bytes);
 }
 
 static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_core,
@@ -524,8 +482,9 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
     add_maps(self, exe);
     bp_crash_collect_memory(page, &source, stack_pointer);
     const bp_crash_source with_files = {.maps_fd = -1, .copy = copy_of_files, .context = self};
-    bp_crash_collect_abort_message(page, &source, bp_core_file_abort_message(page));
+    bp_crash_collect_abort_message(page, &source, bp_page_abort_message(page));
     bp_crash_collect_exception(page, &with_files);
+    bp_page_python(page, read_memory, self, &ret_core->python);
     for (size_t i = 0; i < self->segment_count; i++) {
         const Elf64_Phdr *segment = &self->segments[i];
         uint64_t left =
@@ -588,5 +547,6 @@ out:
 
 void bp_core_file_release(bp_core_file *file) {
     free(file->page);
+    bp_stacks_release(&file->python);
     *file = (bp_core_file){.page = NULL};
 }

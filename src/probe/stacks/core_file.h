@@ -7,11 +7,13 @@
 
 #include <bugpack/error.h>
 
+#include "model/stacks.h"
 #include "platform/crash_page.h"
 
 typedef struct bp_core_file {
     bp_crash_page *page;    /* its signal is 0 if none ended the process, as with gcore(1) */
     char name[17];          /* of the process */
+    bp_stacks python;       /* the functions of Python of the thread that crashed, alone */
     uint64_t missing_bytes; /* of a core that was cut short: its memory has so many more */
 } bp_core_file;
 
@@ -25,10 +27,6 @@ typedef struct bp_core_file {
  */
 bugpack_status bp_core_file_read(const char *path, const char *exe, bp_core_file *ret_core,
                                  bugpack_error *error);
-
-/* Where glibc has the pointer to what it aborted for, of a page with mappings and build ids: by the
- * symbols of its file, if that is still there. 0: it is not known. */
-uint64_t bp_core_file_abort_message(const bp_crash_page *page);
 
 /* The rest may be all zero. */
 void bp_core_file_release(bp_core_file *file);

@@ -21,7 +21,7 @@
 #include "platform/linux/thread_reader.h"
 #include "platform/thread.h"
 #include "process/remote_memory.h"
-#include "stacks/core_file.h"
+#include "stacks/page_files.h"
 #include "stacks/thread_stop.h"
 
 enum { path_bytes = 64 };
@@ -32,6 +32,7 @@ static struct trace {
         tid;       /* `tid`: the thread that has stopped, which has memory if the first one ended */
     int status_fd; /* /proc/<pid>/status */
     bp_crash_page *page;
+    bp_stacks python;
     sem_t has_begun, has_ended;
     bool has_threads; /* beside the first one */
     bool is_refused;  /* the page is of a call that a filter refused, as to one thread of several */
@@ -42,6 +43,11 @@ static struct trace {
 static bool copy_memory(void *context, void *to, uint64_t from, size_t byte_count) {
     const struct trace *self = context;
     return bp_remote_read_one(self->tid, from, to, byte_count) == 0;
+}
+
+/* A bp_memory_reader. */
+static bool read_memory(void *context, uint64_t address, void *out, size_t bytes) {
+    return copy_memory(context, out, address, bytes);
 }
 
 /* It is listed until the tracer, which is busy with the crash, has reaped it. */
@@ -85,8 +91,10 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     read_name(tid, page->thread_name);
     bp_crash_collect_memory(page, &source, read_registers(tid, page));
     if (page->signal == SIGABRT) {
-        bp_crash_collect_abort_message(page, &source, bp_core_file_abort_message(page));
+        bp_crash_collect_abort_message(page, &source, bp_page_abort_message(page));
     }
+    bp_stacks_release(&self->python);
+    bp_page_python(page, read_memory, self, &self->python);
 }
 
 /* The system call that a thread was in as it began to end, and where; false for none. */
@@ -266,6 +274,10 @@ bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *
     while (sem_wait(&trace.has_begun) != 0) {} /* EINTR */
     trace.is_running = trace.seize_errno == 0;
     return trace.is_running ? BUGPACK_OK : fail_seize(trace.seize_errno, error);
+}
+
+const bp_stacks *bp_crash_trace_python(void) {
+    return &trace.python;
 }
 
 const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason) {

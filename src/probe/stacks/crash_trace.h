@@ -14,6 +14,7 @@
 
 #include <bugpack/error.h>
 
+#include "model/stacks.h"
 #include "platform/crash_page.h"
 
 /*
@@ -34,5 +35,8 @@ bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *
  * reaped it: the copy, which stays valid; or NULL with the reason. May be called without a trace.
  */
 const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason);
+
+/* The functions of Python of the thread that crashed: `python_frames` alone. As valid. */
+const bp_stacks *bp_crash_trace_python(void);
 
 #endif

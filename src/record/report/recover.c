@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "model/crash.h"
@@ -130,11 +131,38 @@ static bugpack_status print_crash(const bp_crash_page *page, const bp_stacks *st
     return bp_crash_print(page, &backtrace, &writer->content, error);
 }
 
-bugpack_status bp_recover_print_crash(const bp_crash_page *page, bugpack_writer *writer,
-                                      bugpack_error *error) {
+/* Copies those of the thread that crashed; some where memory is missing. */
+static void add_python_frames(const bp_stacks *python, const bp_crash_page *page,
+                              bp_stacks *stacks) {
+    size_t capacity = stacks->python_frame_count;
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        bp_stack_thread *thread = &stacks->threads[i];
+        if (thread->tid != (uint64_t)page->tid) {
+            continue;
+        }
+        thread->first_python = stacks->python_frame_count;
+        for (size_t k = 0; k < python->python_frame_count; k++) {
+            const bp_python_frame *frame = &python->python_frames[k];
+            char *function = strdup(frame->function);
+            if (function == NULL ||
+                !bp_array_reserve(&stacks->python_frames, stacks->python_frame_count, &capacity)) {
+                free(function);
+                return;
+            }
+            stacks->python_frames[stacks->python_frame_count++] = (bp_python_frame){
+                function, frame->source != NULL ? strdup(frame->source) : NULL, frame->line};
+            thread->python_count++;
+        }
+    }
+}
+
+bugpack_status bp_recover_print_crash(const bp_crash_page *page, const bp_stacks *python,
+                                      bugpack_writer *writer, bugpack_error *error) {
     bugpack_error reason;
     bp_stacks stacks;
-    (void)read_stacks(page, false, &stacks, &reason);
+    if (read_stacks(page, false, &stacks, &reason) == BUGPACK_OK) {
+        add_python_frames(python, page, &stacks);
+    }
     bugpack_status status = print_crash(page, &stacks, &reason, writer, error);
     bp_stacks_release(&stacks);
     return status;

@@ -6,6 +6,7 @@
 
 #include <bugpack/recover.h>
 
+#include "model/stacks.h"
 #include "platform/crash_page.h"
 #include "report/writer.h"
 
@@ -44,8 +45,9 @@ bugpack_status bp_recover(const bugpack_recover_options *request, const bp_recov
                           bugpack_error *error);
 
 /* Writes crash.json about a validated page, with the backtrace where one can be had; it is
- * truncated where memory or time for that was missing. NO_MEMORY, LIMIT of the writer. */
-bugpack_status bp_recover_print_crash(const bp_crash_page *page, bugpack_writer *writer,
-                                      bugpack_error *error);
+ * truncated where memory or time for that was missing. `python_frames` of `python` are
+ * the crashed thread's. NO_MEMORY, LIMIT of the writer. */
+bugpack_status bp_recover_print_crash(const bp_crash_page *page, const bp_stacks *python,
+                                      bugpack_writer *writer, bugpack_error *error);
 
 #endif
