@@ -252,11 +252,11 @@ def wakes(name, finding, call, *arguments, policy="other", handlers=[], object="
             {"tid": 9, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
 
 
-def own_pipe(name, finding, pid=7, complete=True, handlers=[], **members):
+def own_pipe(name, finding, pid=7, complete=True, handlers=[], call="read", device="/dev/null", **members):
     wait = {"kind": "pipe", "fd": 3, "other_end": [{"pid": 7, "name": "p"}, {"pid": pid, "name": "p"}], **members}
     yield name, finding, {
-        "metadata.json": {}, "threads.json": {"pid": 7, "signal_handlers": handlers, "other_ends": {"complete": complete},
-            "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": "read"}, "waits_for": wait}]},
+        "metadata.json": {}, "files.json": {"files": [{"number": 4, "kind": "character_device", "target": device}]}, "threads.json": {"pid": 7, "signal_handlers": handlers, "other_ends": {"complete": complete},
+            "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": call}, "waits_for": wait}]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
@@ -390,6 +390,12 @@ rows = [
     *children("crash-reads", "", failed=0, ended=40, reads=40),
     *children("crash-pairs", "", failed=0, ended=40, others=[{"name": "a", "count": 1}]),
     *own_pipe("own-pipe", "nobody-can-wake"),
+    *own_pipe("own-event", "nobody-can-wake", kind="eventfd"),
+    *own_pipe("event-of-two", "", kind="eventfd", pid=8),
+    *own_pipe("event-polled", "nobody-can-wake", kind="eventfd", call="ppoll", timed=False),
+    *own_pipe("event-timed", "", kind="eventfd", call="poll", timed=True),
+    *own_pipe("event-of-kernel", "", kind="eventfd", device="/dev/kvm"),
+    *own_pipe("pipe-polled", "", call="poll", timed=False),
     *own_pipe("pipe-of-two", "", pid=8),
     *own_pipe("pipe-of-some", "", complete=False),
     *own_pipe("pipe-of-more", "", other_end_has_more=True),

@@ -117,6 +117,13 @@ static void peer_idle(void) {
     read_for_ever();
 }
 
+static int event;
+
+__attribute__((noinline)) static void wait_for_event(void) {
+    uint64_t count;
+    (void)read(event, &count, sizeof count);
+}
+
 /* The other end was not closed: there is no end of file. Its child, which wrote, has ended. */
 static void own_pipe_open(void) {
     check(pipe(ends));
@@ -129,6 +136,34 @@ static void own_pipe_shared(void) {
     check(pipe(ends));
     (void)start_child(wait_for_ever);
     read_for_ever();
+}
+
+static void *wait_in_thread(void *unused) {
+    wait_for_event();
+    return unused;
+}
+
+/* Nobody writes to its eventfd, which no other process has. */
+static void own_event(void) {
+    event = eventfd(0, EFD_CLOEXEC);
+    (void)start(wait_in_thread, NULL, "worker");
+    outlive_child();
+    say_ready();
+    wait_for_event();
+}
+
+static void own_event_polled(void) {
+    struct pollfd item = {.fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN};
+    say_ready();
+    (void)poll(&item, 1, -1);
+}
+
+/* Healthy: its child has it, too, and will write. */
+static void own_event_shared(void) {
+    event = eventfd(0, 0);
+    (void)start_child(wait_for_ever);
+    say_ready();
+    wait_for_event();
 }
 
 /* --- answers ------------------------------------------------------------------------------ */
@@ -543,6 +578,9 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"source-stopped", source_stopped},
                                    {"peer-idle", peer_idle},
                                    {"own-pipe-open", own_pipe_open},
+                                   {"own-event", own_event},
+                                   {"own-event-polled", own_event_polled},
+                                   {"own-event-shared", own_event_shared},
                                    {"own-pipe-shared", own_pipe_shared},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},

@@ -20,6 +20,7 @@
 #include "platform/linux/libc_calls.h"
 
 enum { target_bytes_max = 4096 };
+static const char event_link[] = "anon_inode:[eventfd]"; /* of all of them */
 
 /* A pass over all processes must not cost a report more than this: of CPU time, as on a busy
  * machine it would look at a part of them alone. */
@@ -122,7 +123,8 @@ static bool add_process(struct search *search, uint64_t pid) {
     while (has_memory && at < list.count && !is_over(search)) {
         struct row row = {.pid = (uint32_t)pid, .number = (uint32_t)list.items[at++].id};
         read_link(search, &row);
-        if (search->target[0] != 'a' && search->target[0] != '\0') { /* "anon_inode:" */
+        bool is_anonymous = search->target[0] == 'a' && strcmp(search->target, event_link) != 0;
+        if (!is_anonymous && search->target[0] != '\0') {
             has_memory = bp_array_reserve(&pass->rows, pass->count, &pass->capacity);
             if (has_memory) {
                 pass->rows[pass->count++] = row;
@@ -176,6 +178,10 @@ static bool make_end(const bp_open_file *file, struct end *ret_end) {
         ret_end->text = ret_end->text_bytes;
         return inode != 0;
     }
+    if (file->kind == BP_OPEN_FILE_EVENTFD) {
+        ret_end->by_reader = ret_end->by_writer = true;
+        return file->info.has_event;
+    }
     bool is_pipe = file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO;
     if (!is_pipe || !file->has_inode || access == NULL) {
         return false;
@@ -202,6 +208,24 @@ static bool is_same_fifo(const struct search *search, uint32_t number, const bp_
            ((uint64_t)info.stx_dev_major << 32 | info.stx_dev_minor) == file->device;
 }
 
+static bool is_same_event(const struct search *search, uint32_t number, const bp_open_file *file) {
+    char text[512];
+    bp_fd_info info = {.has_event = false};
+    ssize_t length =
+        bp_proc_read_at(search->fds_fd, text, sizeof text, "../fdinfo/%" PRIu32, number);
+    if (length > 0) {
+        bp_fd_info_parse(text, (size_t)length, &info);
+    }
+    return info.has_event && info.event == file->info.event;
+}
+
+static bool is_same(const struct search *search, uint32_t number, const bp_open_file *file) {
+    if (file->kind == BP_OPEN_FILE_FIFO) {
+        return is_same_fifo(search, number, file);
+    }
+    return file->kind != BP_OPEN_FILE_EVENTFD || is_same_event(search, number, file);
+}
+
 /* False without memory. */
 static bool take_holder(const struct search *search, const struct row *row, bp_open_file *file) {
     if (file->holders == NULL) {
@@ -223,13 +247,16 @@ static bool take_holder(const struct search *search, const struct row *row, bp_o
 /*
  * Takes who has such descriptors in the pass, and still has them. `ret_is_proven`: somebody has, or
  * nobody can have got one since. That is so of a pipe whose own end was seen: the other end can
- * only be inherited from who has it. False without memory.
+ * only be inherited from who has it. An eventfd is its own other end, and proven by a pass of now
+ * alone. False without memory.
  */
 static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file,
                          const struct end *end, bool *ret_is_proven) {
     const struct pass *pass = search->pass;
     uint64_t hash = XXH3_64bits(end->text, strlen(end->text));
     bool was_seen = false, has_left = false, has_memory = true;
+    bool is_event = file->kind == BP_OPEN_FILE_EVENTFD;
+    file->holder_count = is_event ? 0 : file->holder_count;
     size_t at =
         bp_array_find_first(&hash, pass->rows, pass->count, sizeof *pass->rows, compare_hash);
     for (; has_memory && at < pass->count && pass->rows[at].hash == hash; at++) {
@@ -238,7 +265,11 @@ static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file
         bool has_access = file->kind == BP_OPEN_FILE_SOCKET || (end->by_reader && row.can_read) ||
                           (end->by_writer && row.can_write);
         was_seen = was_seen || is_itself;
-        if (is_itself || !has_access || (end->is_itself && file->is_shared)) {
+        if (is_event && is_over(search)) {
+            search->is_cut = true;
+            break;
+        }
+        if ((is_itself && !is_event) || !has_access || (end->is_itself && file->is_shared)) {
             continue;
         }
         if (file->holder_count == BP_FD_HOLDER_MAX) {
@@ -253,14 +284,13 @@ static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file
         has_left = has_left || !is_there;
         if (is_there && end->is_itself) {
             file->is_shared = true;
-        } else if (is_there &&
-                   (file->kind != BP_OPEN_FILE_FIFO || is_same_fifo(search, row.number, file))) {
+        } else if (is_there && is_same(search, row.number, file)) {
             has_memory = take_holder(search, &row, file);
         }
         bp_file_close(search->fds_fd);
     }
-    *ret_is_proven = (end->is_itself ? file->is_shared : file->holder_count > 0) ||
-                     (file->kind == BP_OPEN_FILE_PIPE && was_seen && !has_left);
+    *ret_is_proven = !is_event && ((end->is_itself ? file->is_shared : file->holder_count > 0) ||
+                                   (file->kind == BP_OPEN_FILE_PIPE && was_seen && !has_left));
     return has_memory;
 }
 

@@ -584,7 +584,7 @@ static const bp_open_file *find_file(const bp_open_files *files, uint32_t number
                                              sizeof *files->files, compare_number);
     bool has_end =
         file != NULL && (file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO ||
-                         file->kind == BP_OPEN_FILE_SOCKET);
+                         file->kind == BP_OPEN_FILE_EVENTFD || file->kind == BP_OPEN_FILE_SOCKET);
     return has_end ? file : NULL;
 }
 

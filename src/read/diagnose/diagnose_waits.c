@@ -110,7 +110,7 @@ static size_t list_stopped(const bp_evidence *evidence, const bp_thread *thread,
                            const bp_json_tree *ret_files[peer_max]) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     size_t count = 0;
-    if (find_stopped_peer(wait) != NULL) {
+    if (!is_for_itself(evidence, wait) && find_stopped_peer(wait) != NULL) {
         ret_files[count++] = wait;
     }
     BP_JSON_EACH (polled, bp_json_tree_rows(thread->row, "polled")) {

@@ -7,25 +7,48 @@
 #include "base/array.h"
 #include "diagnose/evidence.h"
 
-/* The pipe that a thread reads and only its own process can write to; NULL for none. That nobody
- * else has it is known where all processes were looked at. */
-static const bp_json_tree *find_own_pipe(const bp_evidence *evidence, const bp_thread *thread) {
+/* True if the kernel itself may write to an eventfd of the process: for its asynchronous I/O, a
+ * virtual machine, or a device. */
+static bool may_be_told_by_kernel(const bp_evidence *evidence) {
+    static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full",    "/dev/random",
+                                          "/dev/tty",  "/dev/pts/", "/dev/urandom", NULL};
+    for (size_t i = 0; i < evidence->files.count; i++) {
+        const bp_json_tree *file = evidence->files.rows[i];
+        const char *kind = bp_json_tree_text_or(file, "kind", "");
+        bool is_device = strcmp(kind, "character_device") == 0 &&
+                         !bp_array_has_start(devices, bp_json_tree_text_or(file, "target", ""));
+        if (is_device || strcmp(kind, "other") == 0) {
+            return true;
+        }
+    }
+    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count;
+}
+
+/* The pipe or eventfd that a thread reads and only its own process can write to; NULL for none.
+ * That nobody else has it is known where all processes were looked at. */
+static const bp_json_tree *find_own_file(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *wait = bp_json_tree_object(thread->row, "waits_for");
     const bp_json_tree *search = bp_json_tree_object(evidence->waits, "other_ends");
-    bool is_own = strcmp(bp_json_tree_text_or(wait, "kind", ""), "pipe") == 0 &&
-                  strncmp(thread->syscall, "read", strlen("read")) == 0 &&
+    const char *kind = bp_json_tree_text_or(wait, "kind", "");
+    const bp_json_tree *limit = bp_json_tree_member(wait, "timed");
+    bool is_read = strncmp(thread->syscall, "read", strlen("read")) == 0;
+    bool is_endless_poll = strstr(thread->syscall, "poll") != NULL && limit != NULL &&
+                           !bp_json_tree_is_true(wait, "timed");
+    bool is_event = strcmp(kind, "eventfd") == 0 && (is_read || is_endless_poll) &&
+                    !may_be_told_by_kernel(evidence);
+    bool is_own = (is_event || (strcmp(kind, "pipe") == 0 && is_read)) &&
                   bp_json_tree_is_true(search, "complete") &&
                   bp_evidence_is_own_end(evidence, wait);
     return is_own ? wait : NULL;
 }
 
 /* True if it waits, without a limit of time, for what only a thread of its own process can do: to
- * wake a futex, whose fourth argument is null (futex(2)), or to write to a pipe. */
+ * wake a futex, whose fourth argument is null (futex(2)), or to write to a pipe or eventfd. */
 static bool waits_for_own_threads(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *call = bp_json_tree_object(thread->row, "syscall");
     bool is_futex = bp_json_tree_is_true(call, "own_futex") &&
                     strcmp(bp_thread_call_argument(thread, 3), "0x0") == 0;
-    return is_futex || find_own_pipe(evidence, thread) != NULL;
+    return is_futex || find_own_file(evidence, thread) != NULL;
 }
 
 /*
@@ -83,8 +106,8 @@ static size_t group_threads(const bp_evidence *evidence, thread_group groups[gro
     return count;
 }
 
-/* `pipe` is one that the process alone can write to, NULL for none; `has_shared`: one waits in
- * memory that another process could have. */
+/* `pipe` is one, or an eventfd, that the process alone can write to, NULL for none; `has_shared`:
+ * one waits in memory that another process could have. */
 static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_tree *pipe,
                           bool has_shared) {
     bool is_of_python = bp_evidence_is_of_python(evidence);
@@ -105,10 +128,12 @@ static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_t
     arguments[at++] = BP_COUNT(ungrouped_count);
     arguments[at++] =
         BP_TEXT(has_shared ? "; no other process has the memory of the lock or semaphore" : "");
-    char pipe_name[32] = "";
+    char pipe_name[96] = "";
     if (pipe != NULL) {
-        (void)snprintf(pipe_name, sizeof pipe_name, "pipe %" PRIu64,
-                       bp_json_tree_uint_or(pipe, "fd", 0));
+        bool is_pipe = strcmp(bp_json_tree_text_or(pipe, "kind", ""), "pipe") == 0;
+        (void)snprintf(pipe_name, sizeof pipe_name, "%s %" PRIu64 "%s",
+                       is_pipe ? "pipe" : "eventfd", bp_json_tree_uint_or(pipe, "fd", 0),
+                       is_pipe ? ", whose other end it has not closed" : "");
     }
     arguments[at++] = BP_TEXT(pipe_name);
     bool lacks_python =
@@ -121,9 +146,8 @@ static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_t
         evidence, evidence->running, "threads.json",
         "nobody can wake this process: its {} thread{|s} wait{s|} for "
         "{another, of which there is none|each other alone}, without a limit of time" GROUP GROUP
-            GROUP GROUP
-        "{[; and {} more]}{}{[; nobody else can write to {}, whose other end it has "
-        "not closed]}{[; {} {} shows the functions of Python]}",
+            GROUP GROUP "{[; and {} more]}{}{[; nobody else can write to {}]}{[; {} {} shows the "
+        "functions of Python]}",
         arguments);
 #undef GROUP
 }
@@ -131,9 +155,9 @@ static void find_sleepers(bp_evidence *evidence, uint64_t count, const bp_json_t
 /*
  * Every thread waits for another of the same process, and none for anything from outside or for a
  * time: a lost wakeup, a semaphore that nobody posts, a barrier that is one short, the end of a
- * pipe that the process itself holds open. A server that is idle has a thread that reads, polls or
- * accepts. What has a reason of its own, a deadlock or an owner that has ended, is said by that.
- * One of bugpack's threads may wake those that wait for it.
+ * pipe that the process itself holds open, an eventfd that nobody else has. A server that is idle
+ * has a thread that reads, polls or accepts. What has a reason of its own, a deadlock or an owner
+ * that has ended, is said by that. One of bugpack's threads may wake those that wait for it.
  */
 void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
     const bp_json_tree *handlers = bp_json_tree_array(evidence->waits, "signal_handlers");
@@ -156,7 +180,7 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
             !bp_thread_waited(evidence, thread) || bp_json_tree_is_true(wait, "owner_ended")) {
             return;
         }
-        pipe = pipe == NULL ? find_own_pipe(evidence, thread) : pipe;
+        pipe = pipe == NULL ? find_own_file(evidence, thread) : pipe;
         has_shared = has_shared || bp_json_tree_is_true(bp_json_tree_object(thread->row, "syscall"),
                                                         "shared_futex");
         count++;

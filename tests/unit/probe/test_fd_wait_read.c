@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 #include "process/open_files.h"
@@ -71,7 +72,7 @@ static bp_process_threads read_waiting(const bp_thread_state **ret_thread) {
             bp_thread_state *thread = &process.threads[i];
             if (!search.is_cut && strcmp(thread->read.stat.name, "waiter") == 0 &&
                 thread->has_fd_wait && process.files.file_count > 0 &&
-                (thread->file != NULL || process.files.files[0].kind == BP_OPEN_FILE_EVENTFD)) {
+                (thread->file != NULL || process.files.files[0].kind == BP_OPEN_FILE_TIMERFD)) {
                 *ret_thread = thread;
                 return process;
             }
@@ -213,9 +214,24 @@ Test(fd_wait, names_nobody_where_the_other_end_was_closed) {
     (void)waitpid(child, NULL, 0);
 }
 
+Test(fd_wait, an_eventfd_is_its_own_other_end) {
+    const bp_thread_state *thread;
+    int others = eventfd(0, EFD_CLOEXEC);
+    struct waiter waiter = {.fd = eventfd(0, EFD_CLOEXEC)};
+    cr_assert(zero(int, pthread_create(&waiter.thread, NULL, wait_on, &waiter)));
+    bp_process_threads process = read_waiting(&thread);
+    cr_assert(thread->file != NULL);
+    cr_assert(eq(sz, thread->file->holder_count, 1));
+    cr_expect(eq(u64, thread->file->holders[0].pid, (uint64_t)getpid()));
+    cr_expect(eq(u64, thread->file->holders[0].number, (uint64_t)waiter.fd));
+    bp_process_threads_release(&process);
+    stop_waiter(&waiter);
+    (void)close(others);
+}
+
 Test(fd_wait, says_nothing_of_what_has_no_other_end) {
     const bp_thread_state *thread;
-    struct waiter waiter = {.fd = eventfd(0, EFD_CLOEXEC)};
+    struct waiter waiter = {.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
     cr_assert(zero(int, pthread_create(&waiter.thread, NULL, wait_on, &waiter)));
     bp_process_threads process = read_waiting(&thread);
     cr_expect(thread->file == NULL);

@@ -109,7 +109,8 @@ void bp_fd_info_parse(const char *text, size_t text_bytes, bp_fd_info *ret_info)
         uint64_t *value;
         bool *is_known;
     } rows[] = {{"flags:", 8, &info.flags, &info.has_flags},
-                {"pos:", 10, &info.position, &info.has_position}};
+                {"pos:", 10, &info.position, &info.has_position},
+                {"eventfd-id:", 10, &info.event, &info.has_event}};
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_scan line;
     while (bp_proc_take_line(&scan, &line)) {

@@ -56,6 +56,8 @@ typedef struct bp_fd_info {
     uint64_t flags; /* those of open(2), of this architecture */
     uint64_t position;
     bool has_lock; /* it holds an exclusive lock of the file */
+    bool has_event;
+    uint64_t event; /* which of all eventfds it is; since Linux 5.2 */
 } bp_fd_info;
 
 /* Lines that are malformed are passed over. */
