@@ -242,10 +242,10 @@ def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", 
             {"tid": 2, "name": "o", "cpu_percent": 1, "cpu_ms": 20, "voluntary_switches": other_switches}]}}
 
 
-def wakes(name, finding, call, *arguments, policy="other", handlers=[], object="/lib/libc.so.6", others=99, count=1, **members):
+def wakes(name, finding, call, *arguments, policy="other", handlers=[], object="/lib/libc.so.6", others=99, count=1, stack=[], **members):
     yield name, finding, {
         "metadata.json": {}, "process.json": {"loaded_objects": [{"path": object}]},
-        "threads.json": {"signal_handlers": handlers, "threads": [{"tid": i, "state": "sleeping", "scheduling": {"policy": policy},
+        "threads.json": {"signal_handlers": handlers, "threads": [{"tid": i, "state": "sleeping", "scheduling": {"policy": policy}, "kernel_stack": stack,
                                       "syscall": {"name": call, "arguments": arguments}} for i in range(1, count + 1)]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 5}, "threads": [
             *({"tid": i, "name": "w", "cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 1000, **members} for i in range(1, count + 1)),
@@ -366,6 +366,9 @@ rows = [
     *wakes("timed", "idle-wakeups", "futex", "0x7f", "0x189", "0x0", "0x7f", others=100),
     *wakes("woken", "", "futex", "0x7f", "0x189", "0x0", "0x7f", others=101),
     *wakes("alarmed", "idle-wakeups", "pause", handlers=["SIGTERM", "SIGALRM"]),
+    *wakes("kept-busy", "idle-wakeups", "", handlers=["SIGALRM"], stack=["__do_sys_pause+0x2a/0x50"], cpu_ms=900, system_ms=450, cpu_percent=45),
+    *wakes("kept-working", "", "", handlers=["SIGALRM"], stack=["__do_sys_pause+0x2a/0x50"], cpu_ms=900, system_ms=449, cpu_percent=45),
+    *wakes("kept-elsewhere", "", "", handlers=["SIGALRM"], stack=["ep_poll+0x2a/0x50"], cpu_ms=900, system_ms=450, cpu_percent=45),
     *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
     *shared_futex("shared-futex", "nobody-can-wake", executable="/bin/python3", own_futex=True, shared_futex=True),
     *shared_futex("own-futex", "", executable="/bin/python3", own_futex=True),

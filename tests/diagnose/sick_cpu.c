@@ -264,15 +264,29 @@ static void on_alarm(int number) {
     (void)number;
 }
 
+static void work_on_alarm(int number) {
+    for (volatile int i = 0; i < 2000; i++) {}
+    (void)number;
+}
+
 /* A timer of which each tick runs a handler. */
-static void alarm_often(void) {
-    const struct itimerval often = {.it_interval = {.tv_usec = 1000},
-                                    .it_value = {.tv_usec = 1000}};
-    const struct sigaction action = {.sa_handler = on_alarm};
+static void set_alarm(int interval_us, void (*handler)(int)) {
+    const struct itimerval often = {.it_interval = {.tv_usec = interval_us},
+                                    .it_value = {.tv_usec = interval_us}};
+    const struct sigaction action = {.sa_handler = handler};
     check(sigaction(SIGALRM, &action, NULL));
     check(setitimer(ITIMER_REAL, &often, NULL));
     say_ready();
     wait_for_ever();
+}
+
+static void alarm_often(void) {
+    set_alarm(1000, on_alarm);
+}
+
+/* It hardly sleeps in between. */
+static void alarm_too_often(void) {
+    set_alarm(20, work_on_alarm);
 }
 
 static void signal_often(void) {
@@ -412,6 +426,7 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"poll-for-work", poll_for_work},
                                  {"answer-often", answer_often},
                                  {"alarm-often", alarm_often},
+                                 {"alarm-too-often", alarm_too_often},
                                  {"signalled-often", signalled_often},
                                  {"byte-by-byte", write_bits},
                                  {"write-in-vain", write_in_vain},

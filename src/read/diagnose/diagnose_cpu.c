@@ -47,6 +47,13 @@ static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread
     return other_switches >= thread->voluntary_switches;
 }
 
+/* The signal of the timer that keeps a thread busy: most of what it costs is that the kernel begins
+ * the handler again and again. NULL for none. */
+static const char *find_busy_timer(const bp_evidence *evidence, const bp_thread *thread) {
+    return thread->system_ms * 2 >= thread->cpu_ms ? bp_thread_timer_signal(evidence, thread)
+                                                   : NULL;
+}
+
 /*
  * A busy thread gets on if something comes in, goes out or is new in memory. What is repeated for
  * ever has none of it: no page faults in loops of C, and of the interpreters of Python, Perl,
@@ -57,7 +64,8 @@ static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool i
     /* It cannot do much in a small share of a CPU. */
     double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
     bool is_woken = thread->voluntary_switches >= wakes_per_sec * secs &&
-                    !hands_over_lock(evidence, thread, secs);
+                    !hands_over_lock(evidence, thread, secs) &&
+                    find_busy_timer(evidence, thread) == NULL;
     if (thread->page_faults >= faults_per_sec * secs || is_woken) {
         return true;
     }
@@ -252,6 +260,7 @@ void bp_diagnose_spin(bp_evidence *evidence) {
         /* Less where it is known to have been ready at both ends. */
         double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
         /* One that sleeps only for the interpreter's lock ran, or waited for a CPU, else. */
+        const char *signal = find_busy_timer(evidence, thread);
         bool is_never_asleep =
             thread->voluntary_switches == 0 ||
             (thread->run_delay_ms >= 0 &&
@@ -274,12 +283,14 @@ void bp_diagnose_spin(bp_evidence *evidence) {
         } else if (find_place(evidence, thread, place)) {
             entry = "profile.folded";
         }
-        bp_find_in(evidence, entry,
-                   "thread {}{} {} {} of one CPU for {}{[, {} of it in the kernel]}{}{}",
-                   bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
-                   BP_TEXT(is_starved ? "wanted a whole CPU, and got" : "used"),
-                   BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms),
-                   BP_NUMBER(kernel_percent, 0, " %"), BP_TEXT(place), BP_TEXT(moved));
+        bp_find_in(
+            evidence, entry,
+            "thread {}{} {} {} of one CPU for {}{[, {} of it in the kernel]}{}{[; a timer runs its "
+            "handler of {} again and again]}{}",
+            bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
+            BP_TEXT(is_starved ? "wanted a whole CPU, and got" : "used"),
+            BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms), BP_NUMBER(kernel_percent, 0, " %"),
+            BP_TEXT(place), BP_TEXT(signal), BP_TEXT(moved));
     }
 }
 

@@ -11,16 +11,35 @@ static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread
     return thread->voluntary_switches / evidence->window_ms * 1000;
 }
 
-/* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
- * that the process handles; NULL for none, and where it handles one that another process may send.
- */
-static const char *find_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
+/* True if its kernel stack is in such a call, or half of its samples and more are in one or in the
+ * handler: one whose timer is fast hardly ever sleeps in it. */
+static bool was_in_pause(const bp_evidence *evidence, const bp_thread *thread) {
+    const bp_call_tree *profile = evidence->profile;
+    uint32_t of_thread = profile != NULL ? bp_call_tree_thread(profile, thread->name) : 0;
+    uint32_t node = of_thread != 0 ? profile->nodes[of_thread].first_child : 0;
+    bool is_found = false;
+    BP_JSON_EACH (frame, bp_json_tree_rows(thread->row, "kernel_stack")) {
+        const char *name = bp_json_tree_value(frame);
+        is_found =
+            is_found || strstr(name, "sys_pause") != NULL || strstr(name, "sigsuspend") != NULL;
+    }
+    while (!is_found && node != 0 && bp_call_tree_is_half(profile, node, of_thread)) {
+        const char *name = bp_call_tree_node_name(profile, node);
+        is_found = strcmp(name, "pause") == 0 || strstr(name, "sigsuspend") != NULL ||
+                   strcmp(name, "<signal handler called>") == 0;
+        node = profile->nodes[node].first_child;
+    }
+    return is_found;
+}
+
+const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"pause", "rt_sigsuspend", NULL};
     static const char *const signals[] = {"SIGALRM", "SIGVTALRM", "SIGPROF", NULL};
     static const char *const others[] = {"SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGIO", NULL};
     const bp_json_tree *handlers = bp_json_tree_rows(evidence->waits, "signal_handlers");
     const char *found = NULL;
-    if (bp_array_has_text(calls, thread->syscall)) {
+    bool is_awake = thread->syscall[0] == '\0';
+    if (bp_array_has_text(calls, thread->syscall) || (is_awake && was_in_pause(evidence, thread))) {
         BP_JSON_EACH (handler, handlers) {
             const char *name = bp_json_tree_value(handler);
             if (bp_array_has_text(others, name)) {
@@ -42,7 +61,7 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
     bool is_poll = strcmp(call, "poll") == 0;
     if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0 ||
-        find_timer_signal(evidence, thread) != NULL) {
+        bp_thread_timer_signal(evidence, thread) != NULL) {
         return true;
     }
     if (is_poll || strcmp(call, "epoll_wait") == 0 || strcmp(call, "epoll_pwait") == 0) {
@@ -62,6 +81,14 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
         other_cpu_ms += is_counted ? other->cpu_ms : 0;
     }
     return other_switches * 10 <= thread->voluntary_switches && other_cpu_ms <= thread->cpu_ms;
+}
+
+/* True if a timer wakes it, and most of what it costs is that the kernel begins the handler: so
+ * often that it hardly sleeps. One that never sleeps is a spin. */
+static bool is_kept_busy(const bp_evidence *evidence, const bp_thread *thread) {
+    static const double spin_percent = 90;
+    return thread->system_ms * 2 >= thread->cpu_ms && thread->cpu_percent < spin_percent &&
+           bp_thread_timer_signal(evidence, thread) != NULL;
 }
 
 /* The monitor of Go's scheduler sleeps for 20 us at a time while others work ("sysmon" in
@@ -90,7 +117,8 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
         double rate = thread->is_own ? 0 : wakes_per_sec(evidence, thread);
         often_count += rate * 2 >= rate_min;
         if (rate < rate_min || thread->is_born || thread->cpu_ms < 0 ||
-            thread->cpu_ms > work_max_ms * thread->voluntary_switches ||
+            (thread->cpu_ms > work_max_ms * thread->voluntary_switches &&
+             !is_kept_busy(evidence, thread)) ||
             !bp_array_has_text(policies, bp_json_tree_text_or(scheduling, "policy", "")) ||
             !is_woken_by_time(evidence, thread)) {
             continue;
@@ -107,13 +135,16 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
     }
     if (count == often_count && (count == 1 || count >= pool_min)) {
         bp_find(evidence,
-                "thread {} woke {} times a second and did next to nothing: it waits for a moment "
+                "thread {} woke {} times a second{}: it waits for a moment "
                 "at a time{[, in {}]}{[, called by {}]}{[, for its handler of {}]}; it used {} of "
                 "one CPU{[; {} more thread{|s} do the same]}",
                 bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
+                BP_TEXT(worst->cpu_ms > work_max_ms * worst->voluntary_switches
+                            ? ""
+                            : " and did next to nothing"),
                 BP_TEXT(worst->syscall), BP_TEXT(function),
-                BP_TEXT(find_timer_signal(evidence, worst)), BP_NUMBER(worst->cpu_percent, 1, " %"),
-                BP_COUNT(count - 1));
+                BP_TEXT(bp_thread_timer_signal(evidence, worst)),
+                BP_NUMBER(worst->cpu_percent, 1, " %"), BP_COUNT(count - 1));
     }
 }
 

@@ -172,6 +172,11 @@ const char *bp_thread_call_argument(const bp_thread *thread, unsigned place);
 /* True if it is in a call that only time ends, as sleep, or poll without descriptors. */
 bool bp_thread_only_sleeps(const bp_thread *thread);
 
+/* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
+ * that the process handles; NULL for none, and where it handles one that another process may send.
+ * diagnose_rates.c. */
+const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread *thread);
+
 /* The function of the program in which a thread is, as it has one of its own; "" where that is not
  * known. */
 void bp_thread_print_function(const bp_evidence *evidence, const bp_thread *thread,
