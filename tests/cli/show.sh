@@ -230,9 +230,9 @@ def counts(name, finding, key, *values, uptime=100):
         {"time": f"2026-11-22T10:00:{i:02}Z", "cpu_percent": 1, key: values[i]} for i in range(len(values))]}
 
 
-def mapped(name, finding, grown, rss=16000, threads=0):
+def mapped(name, finding, grown, rss=16000, threads=0, children=0):
     yield name, finding, {"metadata.json": {}, "runtime-metrics.json": {"sample_window_ms": 2000, "threads": [], "process": {"uptime_secs": 99,
-        "rss_samples": [{"at_ms": i * 250, "rss_kb": 9000 + rss * i // 8, "vm_size_kb": 10000 + grown * i // 8, "thread_count": 9 + threads * (i > 3)} for i in range(9)]}}}
+        "rss_samples": [{"at_ms": i * 250, "rss_kb": 9000 + rss * i // 8, "vm_size_kb": 10000 + grown * i // 8, "thread_count": 9 + threads * (i > 3), "child_count": children * i // 8} for i in range(9)]}}}
 
 
 def python(name, finding, other_switches=400, executable="/usr/bin/python3.11", **members):
@@ -332,6 +332,8 @@ rows = [
     *counts("files", "file-growth", "file_count", *range(10, 90, 4)),
     *counts("threads", "thread-growth", "thread_count", *range(10, 90, 4)),
     *mapped("maps-grow", "address-space-growth", 32000),
+    *mapped("children-grow", "child-growth", 0, children=64),
+    *mapped("children-few", "", 0, children=63),
     *mapped("maps-used", "", 32000, rss=16008),
     *mapped("maps-threads", "", 32000, threads=1),
     *mapped("maps-little", "", 16376, rss=8),

@@ -443,6 +443,8 @@ begin_old() {
     await_age
     : >go
 }
+begin_child_leak() { begin_old child-leak; }
+begin_workers_filled() { begin_old workers-filled; }
 begin_mapping_leak() { begin_old mapping-leak; }
 begin_mappings_in_use() { begin_old mappings-in-use; }
 begin_file_leak() { begin_old file-leak; }

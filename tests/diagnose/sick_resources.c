@@ -260,6 +260,25 @@ static void leak_threads(void) {
     wait_for_ever();
 }
 
+/* Helpers that never end. */
+static void leak_children(void) {
+    await_go();
+    for (int i = 0; i < 1000; i++) {
+        (void)start_child(wait_for_ever);
+        (void)usleep(20000);
+    }
+    wait_for_ever();
+}
+
+/* Work comes, and a server gets all its workers. */
+static void fill_workers(void) {
+    await_go();
+    for (int i = 0; i < 100; i++) {
+        (void)start_child(wait_for_ever);
+    }
+    wait_for_ever();
+}
+
 /* As many connections come as go. */
 static void use_files(void) {
     enum { count_max = 200 };
@@ -315,6 +334,8 @@ const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"many-threads", many_threads},
                                        {"file-leak", leak_files},
                                        {"mapping-leak", leak_mappings},
+                                       {"child-leak", leak_children},
+                                       {"workers-filled", fill_workers},
                                        {"mappings-in-use", use_and_unmap},
                                        {"thread-leak", leak_threads},
                                        {"files-in-use", use_files},

@@ -280,6 +280,8 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
             bp_json_add_uint(json, "thread_count", metrics->memory[i].thread_count);
             bp_model_add_known_uint(json, "file_count", metrics->memory[i].file_count > 0,
                                     metrics->memory[i].file_count);
+            bp_model_add_known_uint(json, "child_count", metrics->memory[i].has_children,
+                                    metrics->memory[i].child_count);
             bp_json_object_end(json);
         }
         bp_json_array_end(json);

@@ -46,6 +46,8 @@ typedef struct bp_memory_sample {
     uint64_t taken_ns; /* monotonic */
     uint64_t rss_kb, vm_size_kb, thread_count;
     uint64_t file_count; /* of the first process; 0: not known */
+    bool has_children;
+    uint64_t child_count; /* the same */
 } bp_memory_sample;
 #define BP_METRICS_MEMORY_MAX 16
 

@@ -81,6 +81,9 @@ static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
                                      .vm_size_kb = snapshot->vm_size_bytes / 1024,
                                      .thread_count = snapshot->thread_count};
         (void)bp_task_count_files(sampler->task, &sample->file_count, NULL);
+        bp_children children = bp_child_watch_result(sampler->children);
+        sample->has_children = children.has_counts;
+        sample->child_count = children.last_count;
     }
 }
 
@@ -90,8 +93,9 @@ bugpack_status bp_sampler_begin(bp_sampler *sampler, bugpack_error *error) {
     bugpack_status status = take(sampler, bp_task_snapshot_take, false, &sampler->first, error);
     sampler->is_open = status == BUGPACK_OK;
     if (status == BUGPACK_OK) {
-        note_memory(sampler, &sampler->first);
         sampler->children = bp_child_watch_new(sampler->task);
+        (void)bp_child_watch_look(sampler->children);
+        note_memory(sampler, &sampler->first);
     }
     return status;
 }

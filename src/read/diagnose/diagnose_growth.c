@@ -324,6 +324,23 @@ void bp_diagnose_thread_growth(bp_evidence *evidence) {
                BP_TEXT(name));
 }
 
+static uint64_t none_of(const bp_sample *sample) {
+    (void)sample;
+    return 0;
+}
+
+/* The history does not count children. Those that end and are not waited for are zombies. */
+void bp_diagnose_child_growth(bp_evidence *evidence) {
+    growth it;
+    uint64_t zombies = bp_json_tree_uint_or(evidence->process, "zombie_children", 0);
+    if (find_count(evidence, "child_count", none_of, count_grown_min, 1, &it) &&
+        zombies * 2 < it.to) {
+        bp_find(evidence,
+                "the number of its children grew from {} to {} in {}, and hardly any ended",
+                BP_COUNT(it.from), BP_COUNT(it.to), BP_NUMBER(span_secs(&it), 1, " s"));
+    }
+}
+
 /* The end of a socket, or the path of a file; "" for what has none. */
 static const char *place_of(const bp_json_tree *file) {
     const bp_json_tree *socket = bp_json_tree_object(file, "socket");

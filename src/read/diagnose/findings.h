@@ -169,6 +169,8 @@ const char *bp_severity_name(bp_severity severity);
         "look for what maps memory and does not unmap it; strace -e mmap,munmap -k names the caller") \
     ROW(THREAD_GROWTH, "thread-growth", WARNING, thread_growth, PROCESS, "metrics-history.jsonl", \
         ".thread_count", "look for what starts threads and does not end them") \
+    ROW(CHILD_GROWTH, "child-growth", WARNING, child_growth, PROCESS, "runtime-metrics.json", \
+        ".process.rss_samples[].child_count", "pstree -p shows them") \
     ROW(FILE_GROWTH, "file-growth", WARNING, file_growth, PROCESS, "metrics-history.jsonl", \
         ".file_count", "files.json lists what is open") \
     ROW(SWAPPED, "swapped", WARNING, swapped, PROCESS, "process.json", ".memory.swap_kb", "") \

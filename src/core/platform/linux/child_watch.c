@@ -219,12 +219,13 @@ bool bp_child_watch_look(bp_child_watch *watch) {
         result->last_count = children.count;
     }
     result->look_count++;
-    for (size_t i = 0; i < children.count && children.count <= LIVING_MAX; i++) {
+    bool are_few = children.count <= LIVING_MAX; /* of many, only the number is of interest */
+    for (size_t i = 0; are_few && i < children.count; i++) {
         look_at_listed(watch, children.pids[i]);
     }
     free(children.pids);
     size_t left_count = 0;
-    for (size_t i = 0; i < watch->living_count; i++) {
+    for (size_t i = 0; are_few && i < watch->living_count; i++) {
         living_child *child = &watch->living[i];
         if (child->is_listed) {
             child->is_listed = false;
@@ -236,7 +237,7 @@ bool bp_child_watch_look(bp_child_watch *watch) {
         }
         bp_file_close(child->fd);
     }
-    watch->living_count = left_count;
+    watch->living_count = are_few ? left_count : watch->living_count;
     return result->ended_count > 0 || result->command_count > 0;
 }
 
