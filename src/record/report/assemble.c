@@ -33,7 +33,7 @@ static const uint64_t look_interval_ns = 50 * BP_NS_PER_MS;
 
 /* The same of looks at children, and where some have ended: those of a crash loop live for a few
  * milliseconds. */
-static const uint64_t child_interval_ns = 10 * BP_NS_PER_MS, end_interval_ns = 2 * BP_NS_PER_MS;
+static const uint64_t child_interval_ns = 10 * BP_NS_PER_MS, end_interval_ns = BP_NS_PER_MS;
 
 /* The metrics window of one process that the session is about. */
 typedef struct process_window {
@@ -130,7 +130,7 @@ static bool begin_windows(struct assembly *assembly) {
 }
 
 /* Looks at the children of other processes, if it is time: often, as they may end at once, and for
- * at most 2 % of a CPU. Returns when it is time again; UINT64_MAX for never. */
+ * at most 4 % of a CPU. Returns when it is time again; UINT64_MAX for never. */
 static uint64_t look_at_children(const struct assembly *assembly) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     uint64_t cpu_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -149,7 +149,7 @@ static uint64_t look_at_children(const struct assembly *assembly) {
         }
     }
     uint64_t ended_ns = bp_clock_monotonic_ns();
-    uint64_t cost_ns = (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * 50;
+    uint64_t cost_ns = (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * 25;
     uint64_t least_ns = have_ended ? end_interval_ns : child_interval_ns;
     *due_ns = ended_ns + (cost_ns > least_ns ? cost_ns : least_ns);
     return *due_ns;

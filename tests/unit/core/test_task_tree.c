@@ -2,6 +2,7 @@
  * A process and its descendants, in a /proc that is made up.
  */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "platform/child_watch.h"
 #include "unit/proc_recording.h"
@@ -216,6 +217,8 @@ static void put_child(int pid, const char *line, int ticks) {
     put(pid, 7, 0, 0, (int)(made.root.boottime_ns / 10000000) + ticks);
     (void)snprintf(name, sizeof name, "%d/cmdline", pid);
     made_proc_write(&made, name, line);
+    (void)snprintf(name, sizeof name, "%d/cwd", pid);
+    (void)symlinkat("/", made.root.fd, name); /* it may be there */
 }
 
 Test(task_tree, children_that_end_are_grouped_by_what_they_executed) {

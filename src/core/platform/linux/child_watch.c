@@ -47,8 +47,9 @@ static uint64_t key_of(int dir_fd, const char *name) {
     int fd = length > 0 ? bp_proc_open_at(dir_fd, O_PATH | O_DIRECTORY, "%s", name) : -1;
     ssize_t path_length = fd >= 0 ? readlinkat(fd, "cwd", path, sizeof path) : -1;
     bp_file_close(fd);
-    uint64_t folder = path_length > 0 ? XXH3_64bits(path, (size_t)path_length) : 0;
-    return length > 0 ? XXH3_64bits_withSeed(text, (size_t)length, folder) : 0;
+    return path_length > 0
+               ? XXH3_64bits_withSeed(text, (size_t)length, XXH3_64bits(path, (size_t)path_length))
+               : 0;
 }
 
 /* What the first thread has read, without its children; false where that is not known. */
@@ -90,10 +91,17 @@ static size_t find_command(bp_child_watch *watch, uint64_t key, const char *name
     return result->command_count++;
 }
 
+/* The stat of a child; false where it has gone. */
+static bool read_child(const bp_task *task, pid_t pid, bp_proc_stat *ret_stat) {
+    return bp_proc_read_stat(task->directory_fd, ret_stat, "../%d/stat", (int)pid) == 0 &&
+           ret_stat->parent_pid == (uint64_t)task->pid;
+}
+
 /* Finds out what a child of this stat executes. False where it may yet execute something else: one
  * that was forked a moment ago has the arguments of its parent. */
 static bool identify(bp_child_watch *watch, living_child *child, const bp_proc_stat *stat) {
     char name[24];
+    bp_proc_stat again;
     const bp_child_command *commands = watch->result.commands;
     bool has_ended = bp_proc_has_process_ended(stat);
     child->status = has_ended ? (int)stat->exit_status : 0;
@@ -102,6 +110,11 @@ static bool identify(bp_child_watch *watch, living_child *child, const bp_proc_s
     }
     (void)snprintf(name, sizeof name, "../%d", (int)child->pid);
     uint64_t key = key_of(watch->task->directory_fd, name);
+    /* Its name changes before its arguments do: it may have executed between the readings. */
+    if (key != 0 &&
+        (!read_child(watch->task, child->pid, &again) || strcmp(again.name, stat->name) != 0)) {
+        return false;
+    }
     child->command = key != 0 ? find_command(watch, key, stat->name) : child->command;
     return child->command != UNKNOWN ? !commands[child->command].is_own
                                      : watch->result.has_more_commands;
@@ -137,12 +150,6 @@ static uint64_t age_of(const bp_child_watch *watch, const living_child *child) {
     uint64_t began_ns = child->start_ticks * (BP_NS_PER_SEC / watch->task->root.ticks_per_sec);
     uint64_t now_ns = bp_process_boottime_ns(watch->task);
     return now_ns > began_ns ? now_ns - began_ns : 0;
-}
-
-/* The stat of a child; false where it has gone. */
-static bool read_child(const bp_task *task, pid_t pid, bp_proc_stat *ret_stat) {
-    return bp_proc_read_stat(task->directory_fd, ret_stat, "../%d/stat", (int)pid) == 0 &&
-           ret_stat->parent_pid == (uint64_t)task->pid;
 }
 
 /* Identifies one that is listed. One that was forked a moment ago is looked at again: it executes
