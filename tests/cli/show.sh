@@ -683,13 +683,15 @@ with zipfile.ZipFile("order.zip", "w") as report:
         {"tid": 23, "state": "uninterruptible sleep"}, listed(24, "ppoll"), listed(25, "read")]}))
     report.writestr("stacks.json", json.dumps({"threads": [*(stack(i, "__poll", "serve", "main") for i in range(2, 20)),
         stack(21, "__lll_lock_wait", "__pthread_mutex_lock", "want", "main"), stack(22, "__nanosleep", "hold"),
-        {"tid": 25, "frames": [{"module": "/bin/raw", "offset": f"0x{i}"} for i in (1, 2, 2)]}]}))'
+        {"tid": 25, "frames": [{"module": "/bin/raw", "offset": f"0x{i}"} for i in (1, 2, 2)]}]}))
+    report.writestr("metadata.json", json.dumps({"triggered_at": "2026-11-22T10:00:00.5Z"}))
+    report.writestr("manifest.json", json.dumps({"artefacts": [{"name": "threads.json", "captured_at": "2026-11-22T10:00:04Z"}]}))'
 LC_ALL=C.UTF-8 run show order.zip
 expect_same 'the rows' 'busy waiter holder stuck idle worker raw' \
     "$(sed -n '/^Busiest/,/^and/s/^ .\{17\}\([0-9]* x \)*\([a-z-]*\).*/\2/p' out | tr '\n' ' ' | sed 's/ $//')"
 for line in 'waiter           sleeping, waits for thread 22 (mutex), in futex… < want < main' \
     'holder           sleeping in clock_nanosleep… < hold' '18 x worker      sleeping in poll < serve < main' \
-    'raw              sleeping in raw+0x1 < +0x2 ×2' 'and 2 of bugpack itself, 42.5 %'; do
+    'raw              sleeping in raw+0x1 < +0x2 ×2' 'and 2 of bugpack itself, 42.5 %' 'states and functions: 3.5 s after the trigger'; do
     grep -qF "$line" out || wrong "no '$line' in $(cat out)"
 done
 LC_ALL=C.UTF-8 run show --all order.zip

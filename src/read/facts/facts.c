@@ -137,6 +137,18 @@ static void make_unsearched(bp_json_maker *maker, const bp_json_tree *manifest) 
     bp_json_make_end(maker);
 }
 
+/* A report that waited behind another one looks at threads late, while its CPU and records are of
+ * the trigger. */
+static void make_delay(bp_json_maker *maker, const bp_evidence *evidence) {
+    BP_JSON_EACH (line, bp_json_tree_rows(evidence->manifest, "artefacts")) {
+        uint64_t seen_ns = 0, asked_ns = evidence->triggered_wall_ns;
+        bool is_late = strcmp(bp_json_tree_text_or(line, "name", ""), "threads.json") == 0 &&
+                       bp_clock_parse(bp_json_tree_text_or(line, "captured_at", ""), &seen_ns) &&
+                       asked_ns != 0 && seen_ns > asked_ns + BP_NS_PER_SEC;
+        bp_json_make_number(maker, "late_secs", is_late, (double)(seen_ns - asked_ns) / 1e9, 1);
+    }
+}
+
 static void make_use(bp_json_maker *maker, const bp_evidence *evidence) {
     const bp_json_tree *process = bp_json_tree_object(evidence->metrics, "process");
     double percent;
@@ -352,6 +364,7 @@ static void make_first_process(bp_json_maker *maker, const bp_process_reader *re
     if (is_brief) {
         return;
     }
+    make_delay(maker, &reader->evidence);
     make_profile(maker, &reader->profile, manifest);
     bp_json_make_flag(
         maker, "profile_without_kernel",

@@ -41,6 +41,8 @@ static const bp_section_line threads[] = {
              "{[<br><code>{frames}</code>]}</td></tr>"},
     {.list = "idle_threads", .screen = "         {text}", .indent = 9, .page = "<p>{text}.</p>"},
     {.screen = "and {other_threads:u} more", .page = "<p>And {other_threads:u} more.</p>"},
+    {.screen = "states and functions: {late_secs:.1f} s after the trigger  [threads.json]",
+     .page = "<p>States and functions: {late_secs:.1f} s after the trigger.</p>"},
     {.screen = "other ends of pipes and sockets are not all known: {searched:u} processes were "
                "searched before the time was up",
      .indent = 3,
