@@ -127,7 +127,7 @@ for answer in n y; do
     await '[ "$(tm display-message -p "#{pane_current_command}")" = bash ]'
     tm send-keys C-l
     await '! tm capture-pane -p | grep -q "^Write this"'
-    tm send-keys '$BUGPACK recover --review; echo "ended $?"' Enter
+    tm send-keys '$BUGPACK recover --review $XDG_RUNTIME_DIR/bugpack; echo "ended $?"' Enter
     see '^Write this report? \[y/N\]'
     tm send-keys "$answer" Enter
     see '^ended [01]'
