@@ -110,7 +110,7 @@ static void say_and_wait(const char *word) {
 }
 
 Test(trigger_when, a_report_is_no_load_of_the_host) {
-    static const char cpu[] = "cpu > 50", files[] = "fds grows 40 in 1min";
+    static const char cpu[] = "cpu > 50", files[] = "fds grows 40 in 1h";
     static atomic_bool may_end;
     int fds[64];
     options.limits.provider_timeout_ms = 60000;
