@@ -547,15 +547,19 @@ bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigne
                                  size_t byte_count, size_t offset, bp_match *ret_match) {
     size_t before = matcher->set->list.rules[rule].before_bytes;
     size_t from = offset > before ? offset - before : 0;
-    int result = pcre2_match(matcher->set->codes[rule], text, byte_count, from, PCRE2_NOTEMPTY,
-                             matcher->data, matcher->context);
-    if (result == PCRE2_ERROR_NOMATCH) {
-        return BP_MATCH_NONE;
-    }
-    if (result < 0) {
-        return BP_MATCH_GAVE_UP;
-    }
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher->data);
+    int result;
+    do { /* until one that does not end before its keyword */
+        result = pcre2_match(matcher->set->codes[rule], text, byte_count, from, PCRE2_NOTEMPTY,
+                             matcher->data, matcher->context);
+        if (result == PCRE2_ERROR_NOMATCH) {
+            return BP_MATCH_NONE;
+        }
+        if (result < 0) {
+            return BP_MATCH_GAVE_UP;
+        }
+        from = ends[1] > from ? ends[1] : from + 1;
+    } while (before > 0 && ends[1] <= offset && from <= offset);
     /* With \K a match may begin behind its end. */
     if (ends[0] > ends[1] || (before > 0 && (ends[0] > offset || ends[1] <= offset))) {
         return BP_MATCH_NONE;

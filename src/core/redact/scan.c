@@ -164,6 +164,46 @@ static void try_undecided(struct record *record, uint16_t rule, size_t offset, s
     }
 }
 
+static bool is_base64(unsigned char byte) {
+    return isalnum(byte) || byte == '+' || byte == '/' || byte == '=';
+}
+
+static size_t find(const struct record *record, size_t from, size_t to, const char *what) {
+    const unsigned char *found = memmem(record->text + from, to - from, what, strlen(what));
+    return found != NULL ? (size_t)(found - record->text) : to;
+}
+
+/* Of a line of text, also inside of a string of JSON. */
+static size_t find_line_end(const struct record *record, size_t at) {
+    while (at < record->size && record->text[at] != '\n' &&
+           (!record->view->is_json || record->text[at] < BP_VIEW_KEY)) {
+        at++;
+    }
+    return at;
+}
+
+/* What a block that begins at `match` has up to `to`: all before its end, or what may be a line.
+ * False where its end is not there. */
+static bool find_block_begin(const struct record *record, uint16_t rule, const bp_match *match,
+                             size_t to, bp_hit *ret_hit) {
+    const char *until = record->scan->set->list.rules[rule].until;
+    size_t end = find(record, match->to, to, until);
+    bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
+    if (end < to) {
+        hit.to = end;
+    }
+    while (
+        end == to && hit.to < to &&
+        (is_base64(record->text[hit.to]) || strchr("\\ \t\r,:-", record->text[hit.to]) != NULL)) {
+        hit.to++;
+    }
+    while (hit.to > match->to && isspace(record->text[hit.to - 1])) {
+        hit.to--;
+    }
+    *ret_hit = hit;
+    return end < to;
+}
+
 /* Tries a rule in `text`, which may end before the record does. */
 static bool try_rule(struct record *record, uint16_t index, size_t size, size_t offset,
                      bp_match *ret_match) {
@@ -184,6 +224,12 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
     }
     if (rule->until != NULL) {
         scan->has_block_begin = true;
+        if (record->view->goes_on) { /* a piece is not divided inside of it */
+            bp_hit hit;
+            size_t to = find_line_end(record, ret_match->to);
+            (void)find_block_begin(record, index, ret_match, to, &hit);
+            add_hit(record, hit);
+        }
         return true;
     }
     if (rule->check == NULL || rule->check(record->text, size, ret_match)) {
@@ -246,15 +292,6 @@ static void search_everywhere(struct record *record, uint16_t rule) {
         }
         from = to + 1;
     }
-}
-
-static bool is_base64(unsigned char byte) {
-    return isalnum(byte) || byte == '+' || byte == '/' || byte == '=';
-}
-
-static size_t find(const struct record *record, size_t from, size_t to, const char *what) {
-    const unsigned char *found = memmem(record->text + from, to - from, what, strlen(what));
-    return found != NULL ? (size_t)(found - record->text) : to;
 }
 
 /* The last word of a line, if it could be a line of a key: `may_be_short` where it is the whole
@@ -325,20 +362,9 @@ static void continue_block(struct record *record, bp_open_block *block, size_t f
 /* A block begins at `match`, in the line that ends at `to`. */
 static void begin_block(struct record *record, uint16_t rule, uint64_t stream, uint64_t key,
                         const bp_match *match, size_t to) {
-    const char *until = record->scan->set->list.rules[rule].until;
-    size_t end = find(record, match->to, to, until);
-    bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
-    if (end < to) {
-        hit.to = end;
-    } else {
-        while (hit.to < to && (is_base64(record->text[hit.to]) ||
-                               strchr("\\ \t\r,:-", record->text[hit.to]) != NULL)) {
-            hit.to++;
-        }
+    bp_hit hit;
+    if (!find_block_begin(record, rule, match, to, &hit)) {
         open_block(record->scan, stream, key, rule);
-    }
-    while (hit.to > match->to && isspace(record->text[hit.to - 1])) {
-        hit.to--;
     }
     add_hit(record, hit);
 }
@@ -365,10 +391,7 @@ static bool find_begin(struct record *record, size_t from, size_t to, uint16_t *
 static void search_blocks(struct record *record, uint64_t stream) {
     uint64_t key = record->view->is_json ? record->scan->block_key : 0;
     for (size_t from = 0, to; from < record->size; from = to + 1) {
-        for (to = from; to < record->size && record->text[to] != '\n' &&
-                        (!record->view->is_json || record->text[to] < BP_VIEW_KEY);) {
-            to++;
-        }
+        to = find_line_end(record, from);
         uint16_t rule = 0;
         bp_match match;
         bp_open_block *block;

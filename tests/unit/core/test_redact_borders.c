@@ -124,6 +124,19 @@ Test(redact_borders, leave_nothing_of_a_secret_at_any_place) {
     cr_expect(zero(sz, failure_count));
 }
 
+/* The blanks of the line that begins a key are places between words, too. */
+Test(redact_borders, divide_no_line_that_begins_a_key) {
+    const char key[] =
+        "-----BEGIN RSA PRIVATE KEY----- MIIEpAIBAAKCAQEA -----END RSA PRIVATE KEY-----";
+    CLEANUP(bp_buffer_release) bp_buffer far;
+    const char *left = run_at(false, 3, 1000, key, &far);
+    cr_expect(strncmp(left, " «» -----END", 14) == 0, "%.100s", left);
+    for (size_t before = 1000; before < 1140; before += 3) {
+        check_at("private-key", false, 3, piece_max - before, key, left);
+    }
+    cr_expect(zero(sz, failure_count));
+}
+
 static size_t checked_count;
 
 static void check_example(const bp_rule *rule, bool is_match, const char *text) {
