@@ -153,8 +153,10 @@ bugpack_status bp_archive_begin(bp_archive *archive, const char *name, unsigned 
     if (archive->is_over || archive->open.name != NULL) {
         return refuse_name(archive, name, "another entry is open, or it is over", error);
     }
-    if (name[0] == '\0' || strlen(name) > UINT16_MAX || archive->count >= BP_ARCHIVE_ENTRY_MAX ||
-        !bp_utf8_is_valid(name, strlen(name))) {
+    if (archive->count >= BP_ARCHIVE_ENTRY_MAX) {
+        return refuse_name(archive, name, "it has as many entries as a report may have", error);
+    }
+    if (name[0] == '\0' || strlen(name) > UINT16_MAX || !bp_utf8_is_valid(name, strlen(name))) {
         return refuse_name(archive, name, "not a valid name", error);
     }
     for (size_t i = 0; i < archive->count; i++) {
