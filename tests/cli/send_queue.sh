@@ -266,6 +266,17 @@ echo '{' >"$(echo "$queue"/s/*.zip.json)"
 exits 1 send --queue
 expect_err 's: one.zip: kept: '
 expect_same 'the queue' 1 "$(queued s)"
+state=$(echo "$queue"/s/*.zip.json)
+rm "$state"
+mkfifo "$state"
+exits 1 send --queue
+rm "$queue"/s/*.zip
+mkfifo "${state%.json}"
+ln -s "$scratch/link.zip" "$queue/s/1b6f24b4d4bd6dfa6256bdfd8aafc70f-two.zip"
+exits 0 send --queue
+expect_no_out
+expect_same 'the pipes' 2 "$(find "$queue/s" -type p | wc -l | tr -d ' ')"
+expect_same 'the link' 1 "$(find "$queue/s" -type l | wc -l | tr -d ' ')"
 rm -r "$queue/s"
 
 fact 'events match the schema'

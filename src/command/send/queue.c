@@ -106,10 +106,13 @@ static int open_destination(const bp_send_queue *queue, const char *destination)
 static bp_json_tree *read_state(int dir_fd, const char *name) {
     bp_json_tree *tree = NULL;
     bp_buffer text;
+    int fd = -1;
     bp_buffer_init(&text, state_max_bytes);
-    if (bp_file_read_at(dir_fd, name, &text, NULL) == BUGPACK_OK) {
+    if (bp_file_open_regular(dir_fd, name, &fd, NULL) == BUGPACK_OK &&
+        bp_file_read_fd(fd, name, &text, NULL) == BUGPACK_OK) {
         (void)bp_json_tree_read(bp_buffer_text(&text), text.size, &tree, NULL);
     }
+    bp_file_close(fd);
     bp_buffer_release(&text);
     return tree;
 }
