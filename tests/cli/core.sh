@@ -23,8 +23,8 @@ takes() {
 }
 
 fact 'what excludes each other'
-expect_misuse '--core, --coredump, --host and --pid exclude each other' capture --core core --coredump target
-expect_misuse '--core, --coredump, --host and --pid exclude each other' capture --core core --pid 1
+expect_misuse '--pid, --name, --unit, --cgroup, --core, --coredump and --host exclude each other' capture --core core --coredump target
+expect_misuse '--pid, --name, --unit, --cgroup, --core, --coredump and --host exclude each other' capture --core core --pid 1
 expect_misuse '--exe needs --core or --coredump' capture --exe target --pid 1
 
 fact 'what is no core is refused with a reason'
