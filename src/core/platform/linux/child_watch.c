@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_mark.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "platform/linux/files.h"
@@ -25,7 +26,8 @@ static const uint64_t again_ns = BP_NS_PER_MS / 10;
 typedef struct living_child {
     pid_t pid;
     uint64_t start_ticks;
-    int fd;         /* a pidfd; -1 for none */
+    int fd; /* a pidfd; -1 for none */
+    bp_fd_mark mark;
     size_t command; /* UNKNOWN: it is within execve(2), or has ended */
     int status;     /* of a zombie; 0: not known */
     bool is_listed;
@@ -138,7 +140,8 @@ static bool read_exit(int fd, int *ret_status) {
 static void count(bp_children *result, const living_child *child, uint64_t age_ns) {
     bp_child_command *command = &result->commands[child->command];
     int status = child->status;
-    bool is_known = read_exit(child->fd, &status) || status != 0;
+    bool is_known =
+        (bp_fd_is_ours(child->fd, child->mark) && read_exit(child->fd, &status)) || status != 0;
     command->count++;
     command->longest_ns = age_ns > command->longest_ns ? age_ns : command->longest_ns;
     command->succeeded_count += is_known && status == 0;
@@ -191,6 +194,7 @@ static void look_at_listed(bp_child_watch *watch, pid_t pid) {
     *child = (living_child){.pid = pid,
                             .start_ticks = stat.start_ticks,
                             .fd = fd,
+                            .mark = bp_fd_mark_of(fd),
                             .command = UNKNOWN,
                             .is_listed = true};
     look_at_child(watch, child);
@@ -242,7 +246,7 @@ bool bp_child_watch_look(bp_child_watch *watch) {
         if (child->command != UNKNOWN) {
             count(result, child, age_of(watch, child));
         }
-        bp_file_close(child->fd);
+        bp_fd_close_ours(child->fd, child->mark);
     }
     watch->living_count = are_few ? left_count : watch->living_count;
     return result->ended_count > 0 || result->command_count > 0;
@@ -267,7 +271,7 @@ bp_children bp_child_watch_result(const bp_child_watch *watch) {
 
 void bp_child_watch_free(bp_child_watch *watch) {
     for (size_t i = 0; watch != NULL && i < watch->living_count; i++) {
-        bp_file_close(watch->living[i].fd);
+        bp_fd_close_ours(watch->living[i].fd, watch->living[i].mark);
     }
     free(watch);
 }
