@@ -252,18 +252,18 @@ def wakes(name, finding, call, *arguments, policy="other", handlers=[], object="
             {"tid": 9, "name": "o", "cpu_percent": 0, "cpu_ms": 9, "voluntary_switches": others}]}}
 
 
-def own_pipe(name, finding, pid=7, complete=True, handlers=[], call="read", device="/dev/null", **members):
+def own_pipe(name, finding, pid=7, complete=True, handlers=[], call="read", device="/dev/null", process={"mappings": 9}, **members):
     wait = {"kind": "pipe", "fd": 3, "other_end": [{"pid": 7, "name": "p"}, {"pid": pid, "name": "p"}], **members}
     yield name, finding, {
-        "metadata.json": {}, "files.json": {"files": [{"number": 4, "kind": "character_device", "target": device}]}, "threads.json": {"pid": 7, "signal_handlers": handlers, "other_ends": {"complete": complete},
+        "metadata.json": {}, "process.json": process, "files.json": {"files": [{"number": 4, "kind": "character_device", "target": device}]}, "threads.json": {"pid": 7, "signal_handlers": handlers, "other_ends": {"complete": complete},
             "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": call}, "waits_for": wait}]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
 
-def children(name, finding, words="", kind="character_device", state="established", ended=10, window=2000, others=[], more=False, reads=0, **members):
+def children(name, finding, words="", kind="character_device", state="established", ended=10, window=2000, others=[], more=False, reads=0, files=None, **members):
     command = {"name": "job", "count": 2, "failed": 2, "succeeded": 0, "longest_ms": 500, "status": 3, **members}
-    yield name, finding, {"metadata.json": {}, "files.json": {"files": [{"number": 0, "kind": kind, "socket": {"state": state}}]},
+    yield name, finding, {"metadata.json": {}, "files.json": {"files": [{"number": 0, "kind": kind, "socket": {"state": state}}]} if files is None else files,
         "runtime-metrics.json": {"sample_window_ms": window, "threads": [], "process": {"children": {
             "ended_at_least": ended, "parent_read_chars": reads, "has_more_commands": more, "commands": [command, *others]}}}}, words
 
@@ -376,8 +376,10 @@ rows = [
     *shared_futex("own-futex", "", executable="/bin/python3", own_futex=True),
     *shared_futex("named-futex", "call-blocked", shared_futex=True, semaphore="sem.jobs"),
     *shared_futex("misnamed-futex", "", shared_futex=True, semaphore=7),
-    *children("crash-loop", "children-come-and-go", 'again and again: at least 10 of its children ended in 2.0 s; those that were seen ended with status 3 within 500 ms'),
-    *children("crash-killed", "children-come-and-go", "were killed by SIGSEGV within", signal="SIGSEGV", kind="pipe", reads=99, status=0),
+    *children("crash-loop", "children-come-and-go", 'again and again: at least 10 of its children ended in 2.0 s; those that were seen lived for at most 500 ms, and the last that failed had the status 3'),
+    *children("crash-killed", "children-come-and-go", "the last that failed was killed by SIGSEGV", signal="SIGSEGV", kind="pipe", reads=99, status=0),
+    *children("crash-stopped", "", signal="SIGTERM", status=0),
+    *children("crash-unseen", "", files={}),
     *children("crash-slow", "", ended=9),
     *children("crash-short", "", window=999),
     *children("crash-lives", "", longest_ms=501),
@@ -390,7 +392,7 @@ rows = [
     *children("crash-captured", "children-come-and-go", 'job', reads=10),
     *children("crash-served", "", state="listening"),
     *children("crash-works", "", failed=0),
-    *children("crash-same", "children-come-and-go", "were seen ended within 500 ms", failed=0, ended=40),
+    *children("crash-same", "children-come-and-go", "were seen lived for at most 500 ms", failed=0, ended=40),
     *children("crash-forks", "", failed=0, ended=40, own=True),
     *children("crash-reads", "", failed=0, ended=40, reads=40),
     *children("crash-pairs", "", failed=0, ended=40, others=[{"name": "a", "count": 1}]),
@@ -400,6 +402,8 @@ rows = [
     *own_pipe("event-polled", "nobody-can-wake", kind="eventfd", call="ppoll", timed=False),
     *own_pipe("event-timed", "", kind="eventfd", call="poll", timed=True),
     *own_pipe("event-of-kernel", "", kind="eventfd", device="/dev/kvm"),
+    *own_pipe("event-of-aio", "", kind="eventfd", process={"mappings": 9, "asynchronous_io": True}),
+    *own_pipe("event-unknown", "", kind="eventfd", process={}),
     *own_pipe("pipe-polled", "", call="poll", timed=False),
     *own_pipe("pipe-of-two", "", pid=8),
     *own_pipe("pipe-of-some", "", complete=False),

@@ -1123,6 +1123,17 @@ begin_shell_reads() {
     seq 1000000 >list
     with_children sh -c 'while read -r line; do grep -q nosuch /etc/hostname; done <list'
 }
+begin_pipes_break() { with_children sh -c 'while :; do yes | head -n1; done >/dev/null'; }
+begin_children_stopped() {
+    begin_ready python3 -c '
+import subprocess, time
+while True:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    print("ready", flush=True)
+    time.sleep(0.1)
+    child.terminate()
+    child.wait()'
+}
 begin_configure() {
     with_children sh -c 'while :; do for header in /usr/include/*.h; do
         echo "#include <$header>" >conftest.c; sed -n 1p conftest.c; expr "$header" : "x"; cat conftest.c

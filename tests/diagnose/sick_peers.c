@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -156,6 +157,24 @@ static void own_event_polled(void) {
     struct pollfd item = {.fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN};
     say_ready();
     (void)poll(&item, 1, -1);
+}
+
+/* Healthy: the kernel writes when the asynchronous I/O ends (io_submit(2)). */
+static void own_event_of_aio(void) {
+    unsigned long context = 0;
+    struct iocb poll_of_input = {.aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN};
+    struct iocb *list = &poll_of_input;
+    check(pipe(ends));
+    (void)start_child(wait_for_ever); /* which has the other end, and no eventfd */
+    check(close(ends[1]));
+    event = eventfd(0, EFD_CLOEXEC);
+    poll_of_input.aio_fildes = (uint32_t)ends[0];
+    poll_of_input.aio_flags = IOCB_FLAG_RESFD;
+    poll_of_input.aio_resfd = (uint32_t)event;
+    check((int)syscall(SYS_io_setup, 1, &context));
+    check((int)syscall(SYS_io_submit, context, 1, &list) - 1);
+    say_ready();
+    wait_for_event();
 }
 
 /* Healthy: its child has it, too, and will write. */
@@ -581,6 +600,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"own-event", own_event},
                                    {"own-event-polled", own_event_polled},
                                    {"own-event-shared", own_event_shared},
+                                   {"own-event-of-aio", own_event_of_aio},
                                    {"own-pipe-shared", own_pipe_shared},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},

@@ -46,6 +46,7 @@ static void add_counters(bp_json *json, const bp_process_facts *facts) {
     bp_model_add_known(json, "open_files", facts->fd_count);
     bp_model_add_known(json, "mappings", facts->map_count);
     bp_model_add_known(json, "mappings_max", facts->map_max);
+    bp_model_add_flag(json, "asynchronous_io", facts->has_aio);
     add_group(json, "context_switches",
               (group_member[]){{"voluntary", facts->voluntary_switches},
                                {"involuntary", facts->involuntary_switches},

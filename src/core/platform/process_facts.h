@@ -56,6 +56,7 @@ typedef struct bp_process_facts {
     bp_known_uint thread_count, fd_count;
     bp_known_uint user_thread_count;  /* of all processes of the user, near RLIMIT_NPROC alone */
     bp_known_uint map_count, map_max; /* its mappings of memory, and vm.max_map_count */
+    bool has_aio; /* the kernel does asynchronous I/O for it (io_setup(2)), as far as is known */
     /* Of all threads; in another process, of those that are running now. */
     bp_known_uint voluntary_switches, involuntary_switches;
     bp_known_uint minor_faults, major_faults;

@@ -294,17 +294,21 @@ static uint64_t resident_of(const bp_sample *sample) {
  * an arena of the heap; what is used is resident. */
 void bp_diagnose_address_space_growth(bp_evidence *evidence) {
     growth it, resident, threads;
+    uint64_t swap_kb =
+        bp_json_tree_uint_or(bp_json_tree_object(evidence->process, "memory"), "swap_kb", 0);
     (void)find_count(evidence, "rss_kb", resident_of, 0, step_kb, &resident);
     (void)find_count(evidence, "thread_count", threads_of, 0, 1, &threads);
     if (find_count(evidence, "vm_size_kb", address_space_of, memory_least_kb, step_kb, &it) &&
-        grown(&resident) * 2 <= grown(&it) && threads.rise_count == 0 && threads.from > 0) {
-        bp_find_in(evidence, entry_of(evidence),
-                   "its address space grew by {} MiB in {} ({}), to {} MiB, and the part in use by "
-                   "{}: it maps memory, and does not unmap it{[; it has {} mappings]}",
-                   BP_COUNT(grown(&it) >> 10), BP_NUMBER(span_secs(&it), 1, " s"),
-                   BP_NUMBER((double)grown(&it) / 1024 / span_secs(&it), 0, " MiB/s"),
-                   BP_COUNT(it.to >> 10), BP_NUMBER((double)grown(&resident) / 1024, 0, " MiB"),
-                   BP_COUNT(bp_json_tree_uint_or(evidence->process, "mappings", 0)));
+        (grown(&resident) + swap_kb) * 2 <= grown(&it) && threads.rise_count == 0 &&
+        threads.from > 0) {
+        bp_find_in(
+            evidence, entry_of(evidence),
+            "its address space grew by {} MiB in {} ({}), to {} MiB, and its resident part by "
+            "{}: it maps memory, and does not unmap it{[; it has {} mappings]}",
+            BP_COUNT(grown(&it) >> 10), BP_NUMBER(span_secs(&it), 1, " s"),
+            BP_NUMBER((double)grown(&it) / 1024 / span_secs(&it), 0, " MiB/s"),
+            BP_COUNT(it.to >> 10), BP_NUMBER((double)grown(&resident) / 1024, 0, " MiB"),
+            BP_COUNT(bp_json_tree_uint_or(evidence->process, "mappings", 0)));
     }
 }
 
@@ -334,7 +338,7 @@ void bp_diagnose_child_growth(bp_evidence *evidence) {
     growth it;
     uint64_t zombies = bp_json_tree_uint_or(evidence->process, "zombie_children", 0);
     if (find_count(evidence, "child_count", none_of, count_grown_min, 1, &it) &&
-        zombies * 2 < it.to) {
+        zombies * 16 <= grown(&it)) {
         bp_find(evidence,
                 "the number of its children grew from {} to {} in {}, and hardly any ended",
                 BP_COUNT(it.from), BP_COUNT(it.to), BP_NUMBER(span_secs(&it), 1, " s"));

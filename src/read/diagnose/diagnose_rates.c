@@ -148,15 +148,15 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
     }
 }
 
-/* True if it serves others: then each child may be one of them. */
-static bool has_listener(const bp_evidence *evidence) {
+/* True if it may serve others: then each child may be one of them. */
+static bool may_serve(const bp_evidence *evidence) {
     for (size_t i = 0; i < evidence->files.count; i++) {
         const bp_json_tree *socket = bp_json_tree_object(evidence->files.rows[i], "socket");
         if (strcmp(bp_json_tree_text_or(socket, "state", ""), "listening") == 0) {
             return true;
         }
     }
-    return evidence->files.count < evidence->files.total_count;
+    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count;
 }
 
 /* True if it may read the work of its children from standard input, as xargs does. */
@@ -192,11 +192,14 @@ static const bp_json_tree *find_command(const bp_json_tree *children, uint64_t *
  * A program that is started again and again and fails at once; or one that is started so without an
  * end and with nothing to do that would differ. What works starts programs with other arguments, in
  * other folders, of other names (make, find, configure), or reads what they are to do (xargs, a
- * loop of a shell over lines).
+ * loop of a shell over lines). Who starts one, as `head`, may end it by a signal. A loop that asks
+ * for something until it is there fails with pauses, as a program does that is begun again.
  */
 void bp_diagnose_ended_children(bp_evidence *evidence) {
     enum { ended_min = 8, seen_min = 2 };
     static const double window_min_ms = 1000, rate_min = 5, steady_rate_min = 20, life_max_ms = 500;
+    static const char *const of_faults[] = {"SIGSEGV", "SIGBUS",  "SIGILL", "SIGFPE",
+                                            "SIGABRT", "SIGTRAP", "SIGSYS", NULL};
     const bp_json_tree *children =
         bp_json_tree_object(bp_json_tree_object(evidence->metrics, "process"), "children");
     uint64_t count = 0;
@@ -216,20 +219,24 @@ void bp_diagnose_ended_children(bp_evidence *evidence) {
         longest_ms > life_max_ms) {
         return;
     }
-    bool fails = failed >= seen_min && bp_json_tree_uint_or(command, "succeeded", 0) * 10 <= failed;
-    bool is_killed = fails && signal[0] != '\0';
+    bool is_crash = bp_array_has_text(of_faults, signal);
+    bool fails = failed >= seen_min && (is_crash || signal[0] == '\0') &&
+                 bp_json_tree_uint_or(command, "succeeded", 0) * 10 <= failed;
     bool is_fed = chars >= ended;
-    bool may_work = has_listener(evidence) || (is_fed && (!fails || has_input(evidence)));
-    bool is_same = !is_own && count == 1 && rate >= steady_rate_min;
-    if (is_killed || (!may_work && (fails || is_same))) {
+    bool may_work = may_serve(evidence) || (is_fed && (!fails || has_input(evidence)));
+    bool is_steady = rate >= steady_rate_min;
+    bool is_sure = is_crash || is_steady;
+    if (is_sure == (evidence->running == BP_DIAGNOSIS_ENDED_CHILDREN) &&
+        ((fails && is_crash) || (!may_work && (fails || (is_steady && !is_own && count == 1))))) {
         bp_find(evidence,
                 "it starts {[\"{}\"]}{} again and again: at least {} of its children ended in {}; "
-                "those that were seen {}{}{[ with status {}]} within {}",
+                "those "
+                "that were seen lived for at most {}{[, and the last that failed was killed by "
+                "{}]}{[, and the last that failed had the status {}]}",
                 BP_CUT_TEXT(is_own ? "" : bp_json_tree_text_or(command, "name", "?"), 63),
                 BP_TEXT(is_own ? "children of its own program" : ""), BP_COUNT(ended),
-                BP_SECS(evidence->window_ms), BP_TEXT(is_killed ? "were killed by " : "ended"),
-                BP_TEXT(is_killed ? signal : ""), BP_COUNT(fails ? status : 0),
-                BP_NUMBER(longest_ms, 0, " ms"));
+                BP_SECS(evidence->window_ms), BP_NUMBER(longest_ms, 0, " ms"),
+                BP_TEXT(fails ? signal : ""), BP_COUNT(fails ? status : 0));
     }
 }
 

@@ -21,7 +21,9 @@ static bool may_be_told_by_kernel(const bp_evidence *evidence) {
             return true;
         }
     }
-    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count;
+    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count ||
+           bp_json_tree_member(evidence->process, "mappings") == NULL ||
+           bp_json_tree_is_true(evidence->process, "asynchronous_io");
 }
 
 /* The pipe or eventfd that a thread reads and only its own process can write to; NULL for none.

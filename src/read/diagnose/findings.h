@@ -192,6 +192,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
+    ROW(PAUSING_CHILDREN, "children-come-and-go", INFO, ended_children, PROCESS, \
+        "runtime-metrics.json", ".process.children", \
+        "start it by itself, as by bugpack run --stacks, to see why it ends") \
     ROW(NO_ANSWER_YET, "no-answer", INFO, no_answer, PROCESS, "threads.json", \
         ".threads[].waits_for", "look at what the other end does") \
     ROW(UPSTREAM_YET, "no-answer", INFO, upstream, PROCESS, "files.json", \

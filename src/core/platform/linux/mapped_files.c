@@ -78,6 +78,7 @@ static bool add_map(bp_mapped_files *files, const bp_proc_map *map) {
 
 bool bp_mapped_files_parse(const char *text, size_t text_bytes, bool with_vdso,
                            bp_mapped_files *files) {
+    static const char aio[] = "/[aio]"; /* aio_setup_ring in fs/aio.c */
     bp_proc_scan scan = {text, text + text_bytes};
     bp_proc_map map;
     while (files->cut == NULL && bp_proc_take_map(&scan, &map)) {
@@ -92,6 +93,8 @@ bool bp_mapped_files_parse(const char *text, size_t text_bytes, bool with_vdso,
                 return false;
             }
             files->shared[files->shared_count++] = (bp_mapped_code){map.start, map.end};
+            files->has_aio = files->has_aio || (map.path_bytes >= sizeof aio - 1 &&
+                                                memcmp(map.path, aio, sizeof aio - 1) == 0);
         }
         if (is_listed(&map, with_vdso) && !add_map(files, &map)) {
             return false;

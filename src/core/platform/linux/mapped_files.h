@@ -27,6 +27,7 @@ typedef struct bp_mapped_files {
     bp_mapped_code *shared; /* each mapping that other processes may share, not only of code */
     size_t shared_count, shared_capacity;
     uint64_t map_count; /* of all mappings, as far as they were read */
+    bool has_aio;       /* the kernel does asynchronous I/O for it (io_setup(2)) */
     bool is_known;      /* a kernel thread and a zombie have no maps */
     const char *cut;    /* why there are more than these; NULL when they are all */
 } bp_mapped_files;

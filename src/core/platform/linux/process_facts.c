@@ -341,6 +341,7 @@ static bool read_objects(const bp_task *process, bp_process_facts *facts) {
     facts->objects = calloc(files.count + 1, sizeof *facts->objects);
     facts->objects_known = files.is_known && facts->objects != NULL;
     facts->map_count = (bp_known_uint){files.is_known, files.map_count};
+    facts->has_aio = files.has_aio;
     if (files.is_known && !process->root.is_recording) {
         facts->map_max = bp_proc_read_setting("/proc/sys/vm/max_map_count");
     }
