@@ -23,6 +23,11 @@ static void job_append(bp_job **list, bp_job *job) {
     *list = job;
 }
 
+/* True of what computes and opens files: all but what is kept for a crash. */
+static bool is_work(const bp_job *job) {
+    return job->type->run == NULL || !job->type->yields;
+}
+
 /* The lock is held. */
 static void job_unlink(bp_job_queue *queue, const bp_job *job) {
     bp_job **link = &queue->first;
@@ -30,12 +35,15 @@ static void job_unlink(bp_job_queue *queue, const bp_job *job) {
         link = &(*link)->next;
     }
     *link = job->next;
-    queue->has_worked = true;
+    queue->has_worked = queue->has_worked || is_work(job);
 }
 
 bool bp_job_queue_has_worked(bp_job_queue *queue) {
     bp_lock_acquire(&queue->lock);
-    bool has_worked = queue->has_worked || queue->first != NULL || queue->ending_count > 0;
+    bool has_worked = queue->has_worked || queue->ending_count > 0;
+    for (const bp_job *job = queue->first; job != NULL; job = job->next) {
+        has_worked = has_worked || is_work(job);
+    }
     queue->has_worked = false;
     bp_lock_release(&queue->lock);
     return has_worked;

@@ -34,7 +34,7 @@ typedef struct bp_job_queue {
     bool is_stopping; /* no job is accepted, and the worker ends when none is left */
     bool is_worker_done;
     bool is_copier_waiting; /* the snapshot thread is at `copying` */
-    bool has_worked;        /* since bp_job_queue_has_worked was asked */
+    bool has_worked;        /* a report ended since bp_job_queue_has_worked was asked */
 } bp_job_queue;
 
 /* Starts the threads. The context is borrowed and must outlive the queue. */
@@ -64,7 +64,7 @@ bool bp_job_queue_flush(bp_job_queue *queue, uint64_t deadline_ns);
 void bp_job_queue_stop(bp_job_queue *queue);
 void bp_job_queue_free(bp_job_queue *queue);
 
-/* True if a job waits or runs, or one ended after the last call. The monitor. */
+/* True if a report waits or is written, or one ended after the last call. The monitor. */
 bool bp_job_queue_has_worked(bp_job_queue *queue);
 
 /* True if the calling thread is one of this queue, which is only compared, or of any (NULL): then

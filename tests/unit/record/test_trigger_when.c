@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <semaphore.h>
 
+#include "report/queue.h"
 #include "session/command.h"
+#include "session/session.h"
 #include "trigger/trigger.h"
 #include "unit/auto_session.h"
 
@@ -140,6 +142,28 @@ Test(trigger_when, a_report_is_no_load_of_the_host) {
     }
     close_files(fds);
     cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, &failure)));
+}
+
+static void do_nothing(bp_job *job, bp_runner *runner) {
+}
+
+static bool is_load(const bp_job_type *type) {
+    bp_job_queue *jobs = session->context.jobs;
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, &failure)));
+    (void)bp_job_queue_has_worked(jobs); /* what was before */
+    cr_assert(zero(
+        int, bp_job_queue_submit(jobs, bp_job_new(&session->context, type, 0), NULL, &failure)));
+    cr_assert(zero(int, bugpack_flush(session, BUGPACK_OFF, &failure)));
+    return bp_job_queue_has_worked(jobs);
+}
+
+/* A host whose tags change keeps them each second, as often as it is looked. */
+Test(trigger_when, what_is_kept_for_a_crash_is_no_load) {
+    static const bp_job_type keeps = {.yields = true, .run = do_nothing},
+                             recovers = {.run = do_nothing};
+    open_watched(BUGPACK_OFF, BUGPACK_OFF);
+    cr_assert(is_load(&recovers));
+    cr_assert(not(is_load(&keeps)));
 }
 
 Test(trigger_when, a_log_record_after_it_counts_and_none_before) {

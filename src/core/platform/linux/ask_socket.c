@@ -130,7 +130,12 @@ bugpack_status bp_ask_socket_connect(int dir_fd, pid_t pid, const char *request,
     pid_t peer_pid = 0;
     const struct sockaddr_un address = address_in(dir_fd);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || !name_request(fd, request) || !connect_until(fd, &address, deadline_ns)) {
+    if (fd >= 0 && !name_request(fd, request)) {
+        int bind_errno = errno;
+        (void)close(fd);
+        return bp_fail_errno(error, bind_errno, "cannot name what is asked for");
+    }
+    if (fd < 0 || !connect_until(fd, &address, deadline_ns)) {
         int connect_errno = errno;
         bp_file_close(fd);
         if (connect_errno == EAGAIN) {
