@@ -100,7 +100,7 @@ static void fork_again(void) {
     for (;;) {
         pid_t child = fork();
         if (child == 0) {
-            _exit(1);
+            _exit(3);
         }
         check(waitpid(child, NULL, 0) == child ? 0 : -1);
     }

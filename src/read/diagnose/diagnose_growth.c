@@ -304,7 +304,7 @@ void bp_diagnose_address_space_growth(bp_evidence *evidence) {
         bp_find_in(
             evidence, entry_of(evidence),
             "its address space grew by {} MiB in {} ({}), to {} MiB, and its resident part by "
-            "{}: it maps memory, and does not unmap it{[; it has {} mappings]}",
+            "{}: it maps memory or files, and unmaps none{[; it has {} mappings]}",
             BP_COUNT(grown(&it) >> 10), BP_NUMBER(span_secs(&it), 1, " s"),
             BP_NUMBER((double)grown(&it) / 1024 / span_secs(&it), 0, " MiB/s"),
             BP_COUNT(it.to >> 10), BP_NUMBER((double)grown(&resident) / 1024, 0, " MiB"),

@@ -139,9 +139,7 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
                 "at a time{[, in {}]}{[, called by {}]}{[, for its handler of {}]}; it used {} of "
                 "one CPU{[; {} more thread{|s} do the same]}",
                 bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
-                BP_TEXT(worst->cpu_ms > work_max_ms * worst->voluntary_switches
-                            ? ""
-                            : " and did next to nothing"),
+                BP_TEXT(worst->cpu_percent < 10 ? " and did next to nothing" : ""),
                 BP_TEXT(worst->syscall), BP_TEXT(function),
                 BP_TEXT(bp_thread_timer_signal(evidence, worst)),
                 BP_NUMBER(worst->cpu_percent, 1, " %"), BP_COUNT(count - 1));
@@ -166,34 +164,32 @@ static bool has_input(const bp_evidence *evidence) {
     return bp_array_has_text(kinds, kind);
 }
 
-/* The command of the children that fails most, or that most of them run; NULL where they run more
- * than two. Forks count where nothing is executed: the others were seen a moment too early. */
-static const bp_json_tree *find_command(const bp_json_tree *children, uint64_t *ret_count) {
+/* The command of the children that fails most; NULL where they run more than two. Forks count where
+ * nothing is executed: the others were seen a moment too early. */
+static const bp_json_tree *find_command(const bp_json_tree *children) {
     const bp_json_tree *worst = NULL, *fork = NULL;
-    uint64_t worst_failed = 0, worst_seen = 0;
-    *ret_count = 0;
+    uint64_t worst_failed = 0, count = 0;
     BP_JSON_EACH (command, bp_json_tree_rows(children, "commands")) {
         uint64_t seen = bp_json_tree_uint_or(command, "count", 0);
         uint64_t failed = bp_json_tree_uint_or(command, "failed", 0);
         bool is_own = bp_json_tree_is_true(command, "own");
         fork = is_own ? command : fork;
-        *ret_count += !is_own && seen > 0;
-        if (!is_own && (failed > worst_failed || (failed == worst_failed && seen > worst_seen))) {
+        count += !is_own && seen > 0;
+        if (!is_own && failed > worst_failed) {
             worst = command;
             worst_failed = failed;
-            worst_seen = seen;
         }
     }
-    bool has_more = bp_json_tree_is_true(children, "has_more_commands") || *ret_count > 2;
-    return has_more ? NULL : *ret_count > 0 ? worst : fork;
+    bool has_more = bp_json_tree_is_true(children, "has_more_commands") || count > 2;
+    return has_more ? NULL : count > 0 ? worst : fork;
 }
 
 /*
- * A program that is started again and again and fails at once; or one that is started so without an
- * end and with nothing to do that would differ. What works starts programs with other arguments, in
- * other folders, of other names (make, find, configure), or reads what they are to do (xargs, a
- * loop of a shell over lines). Who starts one, as `head`, may end it by a signal. A loop that asks
- * for something until it is there fails with pauses, as a program does that is begun again.
+ * A program that is started again and again and fails at once. What works starts programs with
+ * other arguments, in other folders, of other names (make, find, configure), or reads what they are
+ * to do (xargs, a loop of a shell over lines). Who starts one, as `head`, may end it by a signal.
+ * Status 1 may be an answer, as of grep, and a loop that asks for something until it is there has
+ * pauses: these are information.
  */
 void bp_diagnose_ended_children(bp_evidence *evidence) {
     enum { ended_min = 8, seen_min = 2 };
@@ -202,8 +198,7 @@ void bp_diagnose_ended_children(bp_evidence *evidence) {
                                             "SIGABRT", "SIGTRAP", "SIGSYS", NULL};
     const bp_json_tree *children =
         bp_json_tree_object(bp_json_tree_object(evidence->metrics, "process"), "children");
-    uint64_t count = 0;
-    const bp_json_tree *command = find_command(children, &count);
+    const bp_json_tree *command = find_command(children);
     uint64_t seen = bp_json_tree_uint_or(command, "count", 0);
     uint64_t failed = bp_json_tree_uint_or(command, "failed", 0);
     uint64_t ended = bp_json_tree_uint_or(children, "ended_at_least", 0);
@@ -216,27 +211,23 @@ void bp_diagnose_ended_children(bp_evidence *evidence) {
     double rate = (double)ended * 1000 / evidence->window_ms;
     if (evidence->window_ms < window_min_ms || ended < ended_min || seen < seen_min ||
         rate < rate_min || !bp_json_tree_number(command, "longest_ms", &longest_ms) ||
-        longest_ms > life_max_ms) {
+        longest_ms > life_max_ms || failed < seen_min ||
+        bp_json_tree_uint_or(command, "succeeded", 0) * 10 > failed) {
         return;
     }
     bool is_crash = bp_array_has_text(of_faults, signal);
-    bool fails = failed >= seen_min && (is_crash || signal[0] == '\0') &&
-                 bp_json_tree_uint_or(command, "succeeded", 0) * 10 <= failed;
-    bool is_fed = chars >= ended;
-    bool may_work = may_serve(evidence) || (is_fed && (!fails || has_input(evidence)));
-    bool is_steady = rate >= steady_rate_min;
-    bool is_sure = is_crash || is_steady;
-    if (is_sure == (evidence->running == BP_DIAGNOSIS_ENDED_CHILDREN) &&
-        ((fails && is_crash) || (!may_work && (fails || (is_steady && !is_own && count == 1))))) {
+    bool may_work = signal[0] != '\0' || may_serve(evidence) || (is_own && status == 1) ||
+                    (chars >= ended && (status == 1 || has_input(evidence)));
+    bool is_sure = is_crash || (rate >= steady_rate_min && status != 1);
+    if ((is_crash || !may_work) && is_sure == (evidence->running == BP_DIAGNOSIS_ENDED_CHILDREN)) {
         bp_find(evidence,
                 "it starts {[\"{}\"]}{} again and again: at least {} of its children ended in {}; "
-                "those "
-                "that were seen lived for at most {}{[, and the last that failed was killed by "
-                "{}]}{[, and the last that failed had the status {}]}",
+                "those that were seen lived for at most {}, and the last that failed "
+                "{[was killed by {}]}{[had the status {}]}{[, as of a command that was not {}]}",
                 BP_CUT_TEXT(is_own ? "" : bp_json_tree_text_or(command, "name", "?"), 63),
                 BP_TEXT(is_own ? "children of its own program" : ""), BP_COUNT(ended),
-                BP_SECS(evidence->window_ms), BP_NUMBER(longest_ms, 0, " ms"),
-                BP_TEXT(fails ? signal : ""), BP_COUNT(fails ? status : 0));
+                BP_SECS(evidence->window_ms), BP_NUMBER(longest_ms, 0, " ms"), BP_TEXT(signal),
+                BP_COUNT(status), BP_TEXT(status == 127 ? "found" : ""));
     }
 }
 

@@ -164,9 +164,6 @@ const char *bp_severity_name(bp_severity severity);
         ".threads[].run_delay_ms", "") \
     ROW(MEMORY_GROWTH, "memory-growth", WARNING, memory_growth, REPORT, "metrics-history.jsonl", \
         ".rss_kb", "") \
-    ROW(ADDRESS_SPACE_GROWTH, "address-space-growth", WARNING, address_space_growth, PROCESS, \
-        "metrics-history.jsonl", ".vm_size_kb", \
-        "look for what maps memory and does not unmap it; strace -e mmap,munmap -k names the caller") \
     ROW(THREAD_GROWTH, "thread-growth", WARNING, thread_growth, PROCESS, "metrics-history.jsonl", \
         ".thread_count", "look for what starts threads and does not end them") \
     ROW(CHILD_GROWTH, "child-growth", WARNING, child_growth, PROCESS, "runtime-metrics.json", \
@@ -192,6 +189,9 @@ const char *bp_severity_name(bp_severity severity);
     ROW(LOG_ERRORS, "log-errors", WARNING, log_errors, REPORT, "logs.jsonl", ".message", "") \
     ROW(NOT_READ, "entry-not-read", WARNING, none, REPORT, "", "", "") \
     ROW(MISSING, "entry-missing", WARNING, missing, REPORT, "", "", "") \
+    ROW(ADDRESS_SPACE_GROWTH, "address-space-growth", INFO, address_space_growth, PROCESS, \
+        "metrics-history.jsonl", ".vm_size_kb", \
+        "look for what maps memory and does not unmap it; strace -e mmap,munmap -k names the caller") \
     ROW(PAUSING_CHILDREN, "children-come-and-go", INFO, ended_children, PROCESS, \
         "runtime-metrics.json", ".process.children", \
         "start it by itself, as by bugpack run --stacks, to see why it ends") \
