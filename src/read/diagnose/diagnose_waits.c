@@ -643,10 +643,12 @@ typedef struct unanswered {
     silence why;
 } unanswered;
 
-/* True if it woke no more often than its limit of time ended, as curl does once a second. */
+/* True if it woke no more often than its limit of time ended, as curl does once a second. That of
+ * epoll_pwait2 is not in its arguments. */
 static bool asks_again(const bp_evidence *evidence, const bp_thread *thread) {
     enum { limit_min_ms = 100 };
-    bool is_epoll = strncmp(thread->syscall, "epoll", 5) == 0;
+    bool is_epoll =
+        strcmp(thread->syscall, "epoll_wait") == 0 || strcmp(thread->syscall, "epoll_pwait") == 0;
     bool has_limit = is_epoll || strcmp(thread->syscall, "poll") == 0;
     const char *text = bp_thread_call_argument(thread, is_epoll ? 3 : 2);
     unsigned long long limit_ms = has_limit ? strtoull(text, NULL, 16) : 0;
@@ -775,7 +777,7 @@ static void add_upstream(const bp_json_tree *file, upstream *found) {
 }
 
 /* As it was when the sockets were read: threads may have run since. It is sure of one that is
- * stopped, or has not read what it was sent. */
+ * stopped, or has not read what it was sent. A relay that nobody answers looks like any other. */
 void bp_diagnose_upstream(bp_evidence *evidence) {
     bool is_sure = evidence->running == BP_DIAGNOSIS_UPSTREAM;
     upstream found = {.file = NULL};
@@ -792,9 +794,11 @@ void bp_diagnose_upstream(bp_evidence *evidence) {
     }
     bp_find(
         evidence,
-        "{} client{|s} had no answer for {} or more; meanwhile {}{,} sent nothing on {} "
-        "connection{|s} to {} since it was asked{[, and left {} byte{|s} unread]}",
-        BP_COUNT(found.client_count), BP_NUMBER((double)found.shortest_ms / 1000, 1, " s"),
+        "{} client{|s} sent data{[, {}wait{s|} for an answer,]} and got nothing for {} or more "
+        "since; meanwhile {}{,} sent nothing on {} connection{|s} to {} since data last went "
+        "there, or since it was connected{[, and left {} byte{|s} unread]}",
+        BP_COUNT(found.client_count), BP_TEXT(is_sure ? "" : "probably "),
+        BP_NUMBER((double)found.shortest_ms / 1000, 1, " s"),
         end != NULL ? bp_process_argument(end) : BP_TEXT("the other end"),
         BP_COUNT(found.connection_count),
         BP_CUT_TEXT(bp_json_tree_text_or(bp_json_tree_object(found.file, "socket"), "remote", "?"),
