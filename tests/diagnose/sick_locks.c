@@ -125,8 +125,10 @@ static void *write_rwlock(void *lock) {
 
 static void rwlock_read(void) {
     (void)start_holder(read_rwlock, &rwlocks[0]);
-    check(pthread_rwlock_rdlock(&rwlocks[0]));
-    (void)start_waiter(write_rwlock, &rwlocks[0], "writer");
+    for (int i = 0; i < 2; i++) {
+        check(pthread_rwlock_rdlock(&rwlocks[i]));
+        (void)start_waiter(write_rwlock, &rwlocks[i], "writer");
+    }
     say_ready();
     wait_for_ever();
 }

@@ -59,7 +59,7 @@ static uint64_t readers_of(const bp_thread *thread) {
 }
 
 /* The C library counts readers, and does not say which threads they are: the waiting one may be
- * among them. */
+ * among them. Of those that want to write, it lets one for each rwlock wait for the readers. */
 static void find_readers(bp_evidence *evidence) {
     const bp_thread *first = NULL;
     uint64_t other_count = 0;
@@ -72,10 +72,10 @@ static void find_readers(bp_evidence *evidence) {
     }
     if (first != NULL) {
         bp_find(evidence,
-                "thread {} waits to write to an rwlock that {} reader{|s} hold{s|}" AND_MORE_THREADS
-                ", for all of the {} measured",
-                bp_thread_argument(first), BP_COUNT(readers_of(first)), BP_COUNT(other_count),
-                BP_SECS(evidence->window_ms));
+                "thread {} waits to write to an rwlock that {} reader{|s} hold{s|}, for all of the "
+                "{} measured{[; {} more thread{|s} did so, each for another rwlock]}",
+                bp_thread_argument(first), BP_COUNT(readers_of(first)),
+                BP_SECS(evidence->window_ms), BP_COUNT(other_count));
     }
 }
 
