@@ -848,6 +848,7 @@ report("queue.zip", "postgres", "postgres: 15/main: app shop [local] idle in tra
 report("two.zip", "postgres: app shop [local] idle in transaction", "postgres: app shop [local] idle in transaction (aborted)", "postgres: app shop [local] ALTER TABLE waiting")
 report("advisory.zip", "postgres: app shop [local] idle in transaction", "postgres: app shop [local] idle", "postgres: app shop [local] SELECT waiting")
 report("none.zip", "postgres: app shop [local] idle in transaction", "postgres: 15/main: walwriter ", "postgres: waiting", "postgres: a b waiting", "psql: a b c d waiting")
+report("crowd.zip", *64 * ["postgres: app busy [local] SELECT"], "postgres: app shop [local] idle in transaction", "postgres: app shop [local] UPDATE waiting")
 report("ran.zip", "postgres: app shop [local] DELETE waiting", switches=1)'
 database_locks() {
     run show "$1"
@@ -860,8 +861,10 @@ expect_same 'two that may have it' '!! 1 session of the database "shop" waits fo
     "$(database_locks two.zip)"
 expect_same 'an idle one may have what a function asks for' '!! 1 session of the database "shop" waits for a lock that another one holds, by its title: 3 (SELECT); it never ran in the 2.0 s measured; 1 is idle in a transaction, and may hold it; if it is an advisory lock, any other session may hold it  [processes/3-postgres/process.json]' \
     "$(database_locks advisory.zip)"
+expect_same 'behind more of them that work than are remembered' '!! at least 1 session of the database "shop" waits for a lock that another one holds, by its title: 66 (UPDATE); it never ran in the 2.0 s measured; 65 is idle in a transaction, and may hold it  [processes/66-postgres/process.json]' \
+    "$(database_locks crowd.zip)"
 expect_same 'of others there is' ' ' "$(database_locks none.zip) $(database_locks ran.zip)"
-rm queue.zip two.zip advisory.zip none.zip ran.zip
+rm queue.zip two.zip advisory.zip crowd.zip none.zip ran.zip
 
 fact 'a crash has its frames one a line, a failed command its last lines, and a further process its title'
 python3 -c 'import json, zipfile

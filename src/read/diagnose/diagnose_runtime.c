@@ -45,7 +45,8 @@ static bool read_title(const char *title, bp_database_session *ret_session) {
     return length > 0 && (!is_idle || at[sizeof idle - 1] != '\0');
 }
 
-/* One that waits or is idle did not run in the window: what its title says held for all of it. */
+/* One that waits or is idle did not run in the window: what its title says held for all of it. It
+ * takes the place of one that works where there is no other. */
 void bp_database_add(bp_database *database, const bp_evidence *evidence) {
     const bp_json_tree *argument = bp_json_tree_rows(evidence->process, "command_line");
     bp_database_session session;
@@ -56,13 +57,20 @@ void bp_database_add(bp_database *database, const bp_evidence *evidence) {
         !bp_json_tree_uint(evidence->process, "pid", &session.pid)) {
         return;
     }
-    if (database->count == BP_DATABASE_SESSION_MAX) {
+    size_t at = database->count;
+    if (at == BP_DATABASE_SESSION_MAX) {
         database->has_more = true;
-        return;
+        for (at = 0; at < database->count && database->sessions[at].state != BP_DATABASE_WORKS;) {
+            at++;
+        }
+        if (at == database->count || session.state == BP_DATABASE_WORKS) {
+            return;
+        }
     }
     session.window_ms = evidence->window_ms;
     bp_utf8_copy(session.folder, sizeof session.folder, evidence->folder);
-    database->sessions[database->count++] = session;
+    database->sessions[at] = session;
+    database->count += at == database->count;
 }
 
 /* "4711 (UPDATE), 4712 (DELETE) and 3 more": the sessions of a database in this state. Their
