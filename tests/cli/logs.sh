@@ -100,6 +100,7 @@ expect_same 'the time' '29|31|' "$(messages --since 2026-11-22T10:00:21Z ring.zi
 expect_same 'the time in a zone' '29|31|' "$(messages --since 2026-11-22T12:00:21+02:00 ring.zip)"
 expect_same 'the time in the zone that is given' '29|31|' \
     "$(messages --since 2026-11-22T12:00:21 --zone +02:00 ring.zip)"
+expect_same 'what is later than 1970' "$(messages --since 9000d ring.zip)" "$(messages --since 9000000d ring.zip)"
 expect_same 'the duration' 'twenty|29|31|' "$(messages --since 10s ring.zip)"
 expect_same 'all of it' '29|' "$(messages --since 5s --level warn --grep 9 ring.zip)"
 expect_same 'lines that continue' 'ERROR failed:|  at f||  at g|' "$(messages --grep failed all.zip)"
@@ -172,7 +173,9 @@ fact 'the command line is checked'
 expect_misuse 'a report is missing' logs
 expect_misuse "--level takes trace, debug, info, warn, error or fatal, not 'loud'" logs --level loud ring.zip
 expect_misuse "--grep '('" logs --grep '(' ring.zip
-expect_misuse '--since takes a time of day such as 2026-11-21T00:36:51Z, or seconds' logs --since yesterday ring.zip
+since='--since takes a date and time such as 2026-11-21T00:36:51Z, or how long before the trigger, such as 500ms, 30s or 2h'
+expect_misuse "$since, not 'yesterday'" logs --since yesterday ring.zip
+expect_misuse "$since, not '-5s'" logs --since -5s ring.zip
 expect_misuse "--zone takes a zone such as Z or +01:00, not 'CET'" logs --zone CET ring.zip
 
 fact 'a reader that goes away ends it'
