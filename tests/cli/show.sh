@@ -738,17 +738,21 @@ rm waits.zip
 
 fact 'a long chain of waits names its first two processes, how many follow, and the last'
 python3 -c 'import json, zipfile
-names = ["make", "sh", "make", "sh", "cc"]
-with zipfile.ZipFile("chain.zip", "w") as report:
-    report.writestr("metadata.json", "{}")
-    report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 0},
-        "threads": [{"tid": 12, "name": "make", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}))
-    report.writestr("threads.json", json.dumps({"pid": 12, "threads": [{"tid": 12, "name": "make", "state": "sleeping",
-        "waits_for": {"kind": "child", "chain": [{"pid": 13 + i, "name": name, "kind": "child", **({"state": "stopped"}
-            if name == "cc" else {"waits_for": "the end of its child"})} for i, name in enumerate(names)]}}]}))'
+def report(zip, *chain):
+    with zipfile.ZipFile(zip, "w") as report:
+        report.writestr("metadata.json", "{}")
+        report.writestr("runtime-metrics.json", json.dumps({"sample_window_ms": 2000, "process": {"cpu_percent": 0},
+            "threads": [{"tid": 12, "name": "make", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}))
+        report.writestr("threads.json", json.dumps({"pid": 12, "threads": [{"tid": 12, "name": "make", "state": "sleeping",
+            "waits_for": {"kind": "child", "chain": chain}}]}))
+def link(pid, name): return {"pid": pid, "name": name, "kind": "child", "waits_for": "the end of its child"}
+report("chain.zip", link(13, "make"), link(14, "sh"), link(15, "make"), link(16, "sh"), {"pid": 17, "name": "cc", "state": "stopped"})
+report("circle.zip", link(13, "a"), link(14, "b"), {"pid": 13, "name": "a", "state": "sleeping"})'
 run show chain.zip
 expect_out 'waits for the end of its child make (13), which waits for the end of its child sh (14), and so on through 2 more processes to cc (17), which is stopped  ['
-rm chain.zip
+run show circle.zip
+expect_out 'which waits for the end of its child b (14), which waits for the end of its child a (13): they wait in a circle  ['
+rm chain.zip circle.zip
 
 fact 'a call that waits for one object has it named, and what looks like a worker without work is information'
 python3 -c 'import json, zipfile
@@ -833,7 +837,7 @@ answered
 no-client 
 short ' "$(cat found)"
 
-fact 'sessions of PostgreSQL that wait for a lock are one finding for a database, with who probably has it'
+fact 'sessions of PostgreSQL that wait for a lock are one finding for a database, with who may have it'
 python3 -c 'import json, zipfile
 def report(name, *titles, switches=0):
     with zipfile.ZipFile(name, "w") as report:
@@ -852,16 +856,16 @@ report("crowd.zip", *64 * ["postgres: app busy [local] SELECT"], "postgres: app 
 report("ran.zip", "postgres: app shop [local] DELETE waiting", switches=1)'
 database_locks() {
     run show "$1"
-    grep 'for a lock that' out
+    grep ' for a lock, by ' out
 }
-expect_same 'the queue' '!! 6 sessions of the database "shop" wait for a lock that another one holds, by their titles: 3 (UPDATE), 4 (UPDATE), 5 (UPDATE), 6 (UPDATE) and 2 more; none of them ran in the 2.0 s measured; 2 is idle in a transaction, and probably holds it  [processes/3-postgres/process.json]
-!! 1 session of the database "stock" waits for a lock that another one holds, by its title: 10 (DELETE); it never ran in the 2.0 s measured; 11 (SELECT) may hold it  [processes/10-postgres/process.json]' \
+expect_same 'the queue' '!! 6 sessions of the database "shop" wait for a lock, by their titles: 3 (UPDATE), 4 (UPDATE), 5 (UPDATE), 6 (UPDATE) and 2 more; none of them ran in the 2.0 s measured; 2 is idle in a transaction, and may hold it  [processes/3-postgres/process.json]
+!! 1 session of the database "stock" waits for a lock, by its title: 10 (DELETE); it never ran in the 2.0 s measured; 11 (SELECT) may hold it  [processes/10-postgres/process.json]' \
     "$(database_locks queue.zip)"
-expect_same 'two that may have it' '!! 1 session of the database "shop" waits for a lock that another one holds, by its title: 3 (ALTER TABLE); it never ran in the 2.0 s measured; one of 1, 2, which are idle in a transaction, probably holds it  [processes/3-postgres/process.json]' \
+expect_same 'two that may have it' '!! 1 session of the database "shop" waits for a lock, by its title: 3 (ALTER TABLE); it never ran in the 2.0 s measured; one of 1, 2, which are idle in a transaction, may hold it  [processes/3-postgres/process.json]' \
     "$(database_locks two.zip)"
-expect_same 'an idle one may have what a function asks for' '!! 1 session of the database "shop" waits for a lock that another one holds, by its title: 3 (SELECT); it never ran in the 2.0 s measured; 1 is idle in a transaction, and may hold it; if it is an advisory lock, any other session may hold it  [processes/3-postgres/process.json]' \
+expect_same 'an idle one may have what a function asks for' '!! 1 session of the database "shop" waits for a lock, by its title: 3 (SELECT); it never ran in the 2.0 s measured; 1 is idle in a transaction, and may hold it  [processes/3-postgres/process.json]' \
     "$(database_locks advisory.zip)"
-expect_same 'behind more of them that work than are remembered' '!! at least 1 session of the database "shop" waits for a lock that another one holds, by its title: 66 (UPDATE); it never ran in the 2.0 s measured; 65 is idle in a transaction, and may hold it  [processes/66-postgres/process.json]' \
+expect_same 'behind more of them that work than are remembered' '!! at least 1 session of the database "shop" waits for a lock, by its title: 66 (UPDATE); it never ran in the 2.0 s measured; 65 is idle in a transaction, and may hold it  [processes/66-postgres/process.json]' \
     "$(database_locks crowd.zip)"
 expect_same 'of others there is' ' ' "$(database_locks none.zip) $(database_locks ran.zip)"
 rm queue.zip two.zip advisory.zip crowd.zip none.zip ran.zip

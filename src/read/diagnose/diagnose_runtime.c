@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 
@@ -103,26 +102,6 @@ static size_t list_sessions(const bp_database *database, const char *name, bp_da
     return count;
 }
 
-/* True if a lock of rows or tables is what each waits for, which a transaction holds. A function
- * that another command calls may ask for an advisory lock, and any session may hold that one. */
-static bool want_data(const bp_database *database, const char *name) {
-    static const char *const commands[] = {"UPDATE", "DELETE",  "INSERT", "MERGE", "COPY",
-                                           "ALTER",  "CREATE",  "DROP",   "LOCK",  "TRUNCATE",
-                                           "VACUUM", "REINDEX", NULL};
-    bool is_so = true;
-    for (size_t i = 0; i < database->count; i++) {
-        const bp_database_session *session = &database->sessions[i];
-        is_so =
-            is_so && (session->state != BP_DATABASE_WAITS || strcmp(session->database, name) != 0 ||
-                      bp_array_has_start(commands, session->activity));
-    }
-    return is_so;
-}
-
-#define WAITING_SESSIONS                                                                           \
-    "{}{} session{|s} of the database \"{}\" wait{s|} for a lock that another one holds, by "      \
-    "{}: {}; {} ran in the {} measured"
-
 /* One finding for each database, however many of its sessions wait. */
 void bp_database_find(const bp_database *database, bp_evidence *evidence) {
     for (size_t i = 0; i < database->count; i++) {
@@ -137,23 +116,17 @@ void bp_database_find(const bp_database *database, bp_evidence *evidence) {
             continue; /* or said already */
         }
         (void)list_sessions(database, name, BP_DATABASE_WORKS, &other, working);
-        bool is_data = want_data(database, name);
-        bool is_likely = is_data && working[0] == '\0' && !database->has_more;
-        const char *advisory = !is_data && idle_count > 0 ? "an advisory lock" : "";
         evidence->folder = session->folder;
-        bp_find_as(
-            evidence, BP_DIAGNOSIS_DATABASE_LOCK, "process.json",
-            is_likely ? WAITING_SESSIONS
-                "{[; {} is idle in a transaction, and probably holds it]}{[; one of {}, which are "
-                "idle in a transaction, probably holds it]}"
-                      : WAITING_SESSIONS
-                "{[; {} is idle in a transaction, and may hold it]}{[; one of {}, which are idle "
-                "in a transaction, may hold it]}{[; {} may hold it]}{[; if it is {}, any other "
-                "session may hold it]}",
-            BP_ARGUMENTS(BP_TEXT(database->has_more ? "at least " : ""), BP_COUNT(count),
-                         BP_TEXT(name), BP_TEXT(count == 1 ? "its title" : "their titles"),
-                         BP_TEXT(waiting), BP_TEXT(count == 1 ? "it never" : "none of them"),
-                         BP_SECS(session->window_ms), BP_TEXT(idle_count == 1 ? idle : ""),
-                         BP_TEXT(idle_count > 1 ? idle : ""), BP_TEXT(working), BP_TEXT(advisory)));
+        bp_find_as(evidence, BP_DIAGNOSIS_DATABASE_LOCK, "process.json",
+                   "{}{} session{|s} of the database \"{}\" wait{s|} for a lock, by {}: {}; {} ran "
+                   "in the {} "
+                   "measured{[; {} is idle in a transaction, and may hold it]}{[; one of {}, which "
+                   "are idle "
+                   "in a transaction, may hold it]}{[; {} may hold it]}",
+                   BP_ARGUMENTS(BP_TEXT(database->has_more ? "at least " : ""), BP_COUNT(count),
+                                BP_TEXT(name), BP_TEXT(count == 1 ? "its title" : "their titles"),
+                                BP_TEXT(waiting), BP_TEXT(count == 1 ? "it never" : "none of them"),
+                                BP_SECS(session->window_ms), BP_TEXT(idle_count == 1 ? idle : ""),
+                                BP_TEXT(idle_count > 1 ? idle : ""), BP_TEXT(working)));
     }
 }

@@ -315,6 +315,15 @@ static const char *link_word(const char *kind) {
     return " of ";
 }
 
+/* True if a process is in a chain more than once. */
+static bool comes_back(const bp_json_tree *wait, uint64_t pid) {
+    size_t count = 0;
+    BP_JSON_EACH (link, bp_json_tree_rows(wait, "chain")) {
+        count += bp_json_tree_uint_or(link, "pid", 0) == pid;
+    }
+    return count > 1;
+}
+
 /* "b (12), which waits for the end of its child c (13), which is stopped": the end is always named,
  * and of more than two before it the first two, "and so on through 3 more processes to" it. */
 static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, char *out,
@@ -335,6 +344,9 @@ static void print_chain(const bp_evidence *evidence, const bp_json_tree *wait, c
         int length = 0;
         if (next == NULL && pid == own_pid) {
             length = snprintf(out + at, out_bytes - at, "this process: they wait in a circle");
+        } else if (next == NULL && comes_back(wait, pid)) {
+            length = snprintf(out + at, out_bytes - at,
+                              "%.40s (%" PRIu64 "): they wait in a circle", name, pid);
         } else if (next == NULL && waits[0] == '\0') {
             length = snprintf(out + at, out_bytes - at, "%.40s (%" PRIu64 ")%s%.24s", name, pid,
                               state[0] != '\0' ? ", which is " : "", state);

@@ -90,7 +90,7 @@ const char *bp_severity_name(bp_severity severity);
     ROW(CALL_UNANSWERED, "call-blocked", CRITICAL, call_blocked, PROCESS, "threads.json", \
         ".threads[].syscall", "look at the server, and at the network on the way to it") \
     ROW(LOCK_HELD, "lock-held", CRITICAL, lock_held, PROCESS, "threads.json", \
-        ".threads[].waits_for", "stacks.txt has the stack of the thread that holds it") \
+        ".threads[].waits_for", "look in stacks.txt for the thread that holds it") \
     ROW(NOBODY_WAKES, "nobody-can-wake", CRITICAL, nobody_wakes, PROCESS, "threads.json", \
         ".threads[].syscall", "stacks.txt has all functions of each thread") \
     ROW(DISCONNECT, "disconnect", CRITICAL, disconnect, PROCESS, "disconnect-cause.json", \
