@@ -1005,6 +1005,18 @@ report("colon", {"status": 1}, ["AssertionError: Expected to be equal:", "1 !== 
 report("mark", {"status": 1}, ["*** FATAL CONFIG FILE ERROR ***", "at line 2", ">>> \x27bogus yes\x27", "Bad directive"])
 report("lld", {"status": 1}, ["ld.lld: error: undefined symbol: f", ">>> referenced by x.c", ">>>               x.o:(main)",
     "clang: error: linker command failed with exit code 1 (use -v to see invocation)"])
+report("own-warning", {"status": 1}, ["reading configuration", "app: warning: no such host, giving up"])
+report("time-warning", {"status": 1}, ["reading configuration", "2026-01-01 12:30:45: warning: giving up"])
+report("host-warning", {"status": 1}, ["reading configuration", "db1:5432: warning: giving up"])
+report("own-note", {"status": 1}, ["reading configuration", "app: note: giving up"])
+report("lint", {"status": 1}, ["reading configuration", "lint: file a.yaml contains errors"])
+report("logins", {"status": 1}, ["reading configuration", "2 failed logins in the last hour"])
+report("no-records", {"status": 1}, ["reading configuration", "found no records in users"])
+report("warnings", {"status": 1}, ["x.c:2: error: y undeclared", "x.c:4:5: warning: unused", "x.c:(.text+0x1a): warning: dangerous",
+    "/usr/bin/ld: warning: x.o: no .note", "cc1: warning: unknown option", "X.java:3: warning: removal", "make[1]: warning:  Clock skew"])
+report("pytest", {"status": 1}, ["FAILED x.py::test_sum - assert 3 == 4", "assert 3 == 4", "1 failed, 2 passed in 61.03s (0:01:01)"])
+report("postgres", {"status": 1}, ["LOG:  unrecognized parameter \"nosuch\"", "FATAL:  configuration file \"/a.conf\" contains errors",
+    "LOG:  database system is shut down"])
 report("virtual", {"status": 134}, ["pure virtual method called", "terminate called without an active exception"])
 report("nginx", {"status": 1}, ["nginx: [emerg] bind() to 0.0.0.0:80 failed (98: in use)", "nginx: [emerg] still could not bind()"])
 report("trace", {"status": 9}, ["FATAL: bad checksum", "./bt(main+0x54)[0x557a7a76d1ed]", "/lib/libc.so.6(+0x2724a) [0x7f1a]"])
@@ -1058,6 +1070,16 @@ go-trace|its last words: panic: x; in main.work \(x.go:12\)
 no-trace|its last words: panic: x
 mark|its last words: >>> 'bogus yes' Bad directive
 lld|its last words: ld.lld: error: undefined symbol: f
+own-warning|its last words: app: warning: no such host, giving up
+time-warning|its last words: 2026-01-01 12:30:45: warning: giving up
+host-warning|its last words: db1:5432: warning: giving up
+own-note|its last words: app: note: giving up
+lint|its last words: lint: file a.yaml contains errors
+logins|its last words: 2 failed logins in the last hour
+no-records|its last words: found no records in users
+warnings|its last words: x.c:2: error: y undeclared
+pytest|its last words: assert 3 == 4
+postgres|its last words: LOG:  unrecognized parameter "nosuch"
 virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)
 trace|its last words: FATAL: bad checksum

@@ -1,5 +1,6 @@
 /* Diagnoses of how a process ended, what it said before, and what is missing from its report. */
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -70,11 +71,10 @@ static const struct {
                 {"compilation terminated.", ""},
                 {"collect2: error: ld returned", ""},
                 {"", "error: linker command failed"}, /* clang */
-                {"", ": warning: "},
+                {"make", ": warning: "},
                 {"", ": all warnings being treated as errors"},
-                {"", ": note: "}, /* gcc, clang */
-                {"note: ", ""},   /* Rust */
-                {" error", ""},   /* "1 error" of javac, and clang */
+                {"note: ", ""}, /* Rust */
+                {" error", ""}, /* "1 error" of javac, and clang */
                 {" warning", "generated."},
                 {"error: aborting due to", ""},
                 {"error: could not compile", ""},
@@ -95,11 +95,10 @@ static const struct {
                 {"tar: Child returned status", ""},
                 {"rsync error: ", ""},
                 {"rsync: connection unexpectedly closed", ""},
-                {"", ": terminating, "}, /* sshd */
-                {"", "contains errors"}, /* PostgreSQL */
-                {"", "database system is shut down"},
+                {"", " bad configuration options"},    /* sshd */
+                {"", "FATAL:  configuration file \""}, /* PostgreSQL: "contains errors" */
+                {"", "LOG:  database system is shut down"},
                 {"", "[ERROR] Aborting"}, /* MySQL */
-                {" failed", " in "},      /* pytest, behind what failed */
                 {"FAILED (", ""},         /* unittest */
                 {"Ran ", " test"},
                 {"FAIL\t", ""},               /* go test */
@@ -110,8 +109,8 @@ static const struct {
                 {"Errors were encountered while processing", ""},
                 {"E: Sub-process ", ""}, /* apt */
                 {"error: failed to push some refs", ""},
-                {"", " records in"}, /* dd */
-                {"", " records out"},
+                {"+", " records in"}, /* dd */
+                {"+", " records out"},
                 {" bytes", " copied, "},
                 {"stack traceback:", ""}, /* Lua, before its lines */
                 {"Stack trace:", ""},
@@ -119,6 +118,8 @@ static const struct {
                 {"Usage: ", ""},
                 {"usage: ", ""},
                 {"", "--help"}};
+
+static const char digits[] = "0123456789";
 
 /* `searched_max`: words that are further back are no cause of the end, except in a trace. */
 enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES, searched_max = 256 };
@@ -180,24 +181,50 @@ static uint64_t find_ending(const bp_evidence *evidence, uint64_t first, bool is
     return count;
 }
 
+/* "x.c:1:24: warning: …", "X.java:3: warning: …"; not what another program warns of, at a time of
+ * day or of a host with its port. */
+static bool is_of_compiler(const char *line) {
+    static const char *const tools[] = {
+        "cc1: ", "cc1plus: ", "clang: ", "ld: ", "ld.", "/usr/bin/ld:", NULL};
+    const char *warning = strstr(line, ": warning: ");
+    const char *end = warning != NULL ? warning : strstr(line, ": note: ");
+    if (end == NULL || bp_array_has_start(tools, line) || strstr(line, ".java:") != NULL ||
+        strstr(line, ":(.text+0x") != NULL) {
+        return end != NULL;
+    }
+    const char *colon = line + strcspn(line, ":");
+    size_t row = strspn(colon + 1, digits);
+    size_t column = colon[1 + row] == ':' ? strspn(colon + row + 2, digits) : 0;
+    return colon > line && !isdigit((unsigned char)colon[-1]) && row > 0 && column > 0 &&
+           colon + row + column + 2 == end;
+}
+
+/* "1 failed, 2 passed in 0.03s", behind its number. */
+static bool is_of_pytest(const char *line) {
+    const char *time = strstr(line, " in ");
+    const char *point = time != NULL ? time + 4 + strspn(time + 4, digits) : "";
+    return starts_with(line, " failed") && point[0] == '.' && strspn(point + 1, digits) == 2 &&
+           point[3] == 's';
+}
+
 static bool is_trailer(const char *line) {
-    line += strspn(line, "0123456789");
+    line += strspn(line, digits);
     for (size_t i = 0; i < sizeof trailers / sizeof trailers[0]; i++) {
         if (starts_with(line, trailers[i].begin) && strstr(line, trailers[i].has) != NULL) {
             return true;
         }
     }
-    return strcmp(line, "FAIL") == 0; /* go test */
+    return is_of_compiler(line) || is_of_pytest(line) || strcmp(line, "FAIL") == 0; /* go test */
 }
 
 /* A line of a trace of addresses: of V8 ("10: 0x195e476 [node]"), of gdb and others ("#3  0x…"), of
  * backtrace_symbols(3) ("./a(f+0x21)[0x5591…]"); or a rule above or below one. */
 static bool is_native_trace(const char *line) {
-    size_t length = strlen(line), digits = strspn(line, "0123456789");
+    size_t length = strlen(line), number = strspn(line, digits);
     const char *address = strstr(line, "[0x");
     bool is_of_glibc = address != NULL && strspn(address + 3, "0123456789abcdef") + 4 ==
                                               length - (size_t)(address - line);
-    return (digits > 0 && starts_with(line + digits, ": 0x")) ||
+    return (number > 0 && starts_with(line + number, ": 0x")) ||
            (line[0] == '#' && line[1] >= '0' && line[1] <= '9') || is_of_glibc ||
            starts_with(line, "-----") || starts_with(line, "=====") || starts_with(line, "!!!!!");
 }
@@ -205,12 +232,12 @@ static bool is_native_trace(const char *line) {
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
 static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     const char *line = bp_output_line(evidence, number);
-    size_t digits = strspn(line, "0123456789");
+    size_t row_bytes = strspn(line, digits);
     bool is_above_caret = number + 1 < evidence->output_count &&
                           output_line(evidence, number + 1)[0] == '^' &&
                           bp_output_line(evidence, number + 1)[0] != '^';
     return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
-           starts_with(line, ">>> ") || (digits > 0 && starts_with(line + digits, " |"));
+           starts_with(line, ">>> ") || (row_bytes > 0 && starts_with(line + row_bytes, " |"));
 }
 
 /* Words of a line that says what went wrong, in lower case. */
