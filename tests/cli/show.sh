@@ -1005,6 +1005,10 @@ report("colon", {"status": 1}, ["AssertionError: Expected to be equal:", "1 !== 
 report("mark", {"status": 1}, ["*** FATAL CONFIG FILE ERROR ***", "at line 2", ">>> \x27bogus yes\x27", "Bad directive"])
 report("lld", {"status": 1}, ["ld.lld: error: undefined symbol: f", ">>> referenced by x.c", ">>>               x.o:(main)",
     "clang: error: linker command failed with exit code 1 (use -v to see invocation)"])
+report("stopped-by", {"status": 1}, ["cannot open cache, continuing without", "worker 3 stopped: out of file descriptors"])
+report("schema", {"status": 1}, ["cannot open cache, continuing without", "INFORMATION_SCHEMA is unknown here"])
+report("calm-end", {"status": 1}, ["cannot open cache", "[info] all is well", "Received SIGTERM, exiting..."])
+report("ran-out", {"status": 1}, ["quota exceeded", "INFO: connected", "Stopped."])
 report("own-warning", {"status": 1}, ["reading configuration", "app: warning: no such host, giving up"])
 report("time-warning", {"status": 1}, ["reading configuration", "2026-01-01 12:30:45: warning: giving up"])
 report("host-warning", {"status": 1}, ["reading configuration", "db1:5432: warning: giving up"])
@@ -1070,6 +1074,10 @@ go-trace|its last words: panic: x; in main.work \(x.go:12\)
 no-trace|its last words: panic: x
 mark|its last words: >>> 'bogus yes' Bad directive
 lld|its last words: ld.lld: error: undefined symbol: f
+stopped-by|its last words: worker 3 stopped: out of file descriptors
+schema|its last words: INFORMATION_SCHEMA is unknown here
+calm-end|its last words: cannot open cache
+ran-out|its last words: quota exceeded
 own-warning|its last words: app: warning: no such host, giving up
 time-warning|its last words: 2026-01-01 12:30:45: warning: giving up
 host-warning|its last words: db1:5432: warning: giving up

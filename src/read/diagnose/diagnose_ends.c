@@ -241,10 +241,11 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
 }
 
 /* Words of a line that says what went wrong, in lower case. */
-static const char *const troubles[] = {"error",   "fail",    "fatal",    "cannot",    "could not",
-                                       "unable",  "invalid", "denied",   "refused",   "abort",
-                                       "panic",   "not ",    "n't ",     "no such",   "exception",
-                                       "missing", "timeout", "time out", "timed out", NULL};
+static const char *const troubles[] = {
+    "error",     "fail",     "fatal",    "cannot",   "could not", "unable",    "invalid",
+    "denied",    "refused",  "abort",    "panic",    "not ",      "n't ",      "no such",
+    "exception", "missing",  "timeout",  "time out", "timed out", ": out of ", "out of memory",
+    "ran out",   "too many", "exceeded", "corrupt",  NULL};
 
 static bool is_of_trouble(const char *line) {
     bool is_found = false;
@@ -254,15 +255,33 @@ static bool is_of_trouble(const char *line) {
     return is_found;
 }
 
-/* What a service logs when all is well, and as it ends. */
+static bool has_word(const char *line, const char *word) {
+    size_t length = strlen(word);
+    const char *at = strstr(line, word);
+    while (at != NULL && ((at > line && isalnum((unsigned char)at[-1])) ||
+                          isalnum((unsigned char)at[length]) || at[length] == '_')) {
+        at = strstr(at + 1, word);
+    }
+    return at != NULL;
+}
+
+/* A line of a service that all is well with, by its level, or that ends, by the end of the line. */
 static bool is_aside(const char *line) {
-    static const char *const words[] = {
-        "INFO",    "info]",         "level=info",    "DEBUG",    "NOTICE",
-        "notice]", "Shutting down", "shutting down", "Exiting",  "exiting",
-        "Stopped", "stopped",       "Stopping",      "stopping", NULL};
+    static const char *const levels[] = {"INFO",  "info]",  "level=info",
+                                         "DEBUG", "NOTICE", "notice]"};
+    static const char *const ends[] = {"shutting down", "exiting", "stopped", "stopping"};
+    size_t length = strlen(line);
     bool is_found = false;
-    for (size_t i = 0; !is_found && words[i] != NULL; i++) {
-        is_found = strstr(line, words[i]) != NULL;
+    while (length > 0 && ispunct((unsigned char)line[length - 1])) {
+        length--;
+    }
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        is_found = is_found || has_word(line, levels[i]);
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t end = strlen(ends[i]);
+        is_found =
+            is_found || (length >= end && strncasecmp(line + length - end, ends[i], end) == 0);
     }
     return is_found && !is_of_trouble(line);
 }
