@@ -1009,6 +1009,13 @@ report("stopped-by", {"status": 1}, ["cannot open cache, continuing without", "w
 report("schema", {"status": 1}, ["cannot open cache, continuing without", "INFORMATION_SCHEMA is unknown here"])
 report("calm-end", {"status": 1}, ["cannot open cache", "[info] all is well", "Received SIGTERM, exiting..."])
 report("ran-out", {"status": 1}, ["quota exceeded", "INFO: connected", "Stopped."])
+report("leak", {"status": 9}, ["==1== 24 bytes in 1 blocks are definitely lost",
+    "==1==    at 0x48: malloc (in /usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so)", "==1==    by 0x10: keep (app.c:5)"])
+report("bad-free", {"status": 9}, ["==1== Invalid free() / delete / delete[] / realloc()", "==1==    at 0x48: free (vg_replace_malloc.c:538)",
+    "==1==  Address 0x4a is 0 bytes inside a block", "==1==    at 0x49: free (vg_replace_malloc.c:538)", "==1==    by 0x11: other (app.c:7)"])
+report("string-leak", {"status": 9}, ["==1== 2 bytes in 1 blocks are definitely lost", "==1==    at 0x48: malloc (in /x/vgpreload_memcheck.so)",
+    "==1==    by 0x49: strdup (in /usr/lib/libc.so.6)", "==1==    by 0x10: keep (app.c:5)"])
+report("dotnet", {"status": 134}, ["Unhandled exception. System.Exception: E", "   at Viewer.Load() in /srv/x.cs:line 12"])
 report("own-warning", {"status": 1}, ["reading configuration", "app: warning: no such host, giving up"])
 report("time-warning", {"status": 1}, ["reading configuration", "2026-01-01 12:30:45: warning: giving up"])
 report("host-warning", {"status": 1}, ["reading configuration", "db1:5432: warning: giving up"])
@@ -1078,6 +1085,10 @@ stopped-by|its last words: worker 3 stopped: out of file descriptors
 schema|its last words: INFORMATION_SCHEMA is unknown here
 calm-end|its last words: cannot open cache
 ran-out|its last words: quota exceeded
+leak|its last words: ==1== 24 bytes in 1 blocks are definitely lost; in keep \(app.c:5\)
+bad-free|its last words: ==1== Invalid free\(\) / delete / delete\[\] / realloc\(\)
+string-leak|its last words: ==1== 2 bytes in 1 blocks are definitely lost; in keep \(app.c:5\)
+dotnet|its last words: Unhandled exception. System.Exception: E; in Viewer.Load\(\) in /srv/x.cs:line 12
 own-warning|its last words: app: warning: no such host, giving up
 time-warning|its last words: 2026-01-01 12:30:45: warning: giving up
 host-warning|its last words: db1:5432: warning: giving up

@@ -73,10 +73,18 @@ static bool take_go(const char *function, const char *line, char out[BP_TRACE_PL
     return true;
 }
 
-/* "==123==    at 0x109330: main (app.c:12)" of valgrind. */
+static bool is_of_valgrind(const char *line) {
+    return strstr(line, "==    at 0x") != NULL || strstr(line, "==    by 0x") != NULL;
+}
+
+/* "==123==    at 0x109330: main (app.c:12)" of valgrind, whose own malloc and free are above. */
 static bool take_valgrind(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
-    const char *address = strstr(line, "==    at 0x");
-    const char *function = address != NULL ? strstr(address, ": ") : NULL;
+    static const char *const libraries[] = {"vgpreload", "vg_replace_", "/libc.so", "/libstdc++.so",
+                                            NULL};
+    const char *function = is_of_valgrind(line) ? strstr(line, ": ") : NULL;
+    for (size_t i = 0; function != NULL && libraries[i] != NULL; i++) {
+        function = strstr(line, libraries[i]) == NULL ? function : NULL;
+    }
     if (function != NULL) {
         bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, function + 2);
     }
@@ -121,6 +129,6 @@ void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t a
         } else {
             is_found = take_python(line, out) || take_at(line, out) || take_valgrind(line, out);
         }
-        is_near = is_of_go || is_indented(line) || is_between(line);
+        is_near = is_of_go || is_indented(line) || is_between(line) || is_of_valgrind(line);
     }
 }
