@@ -1016,6 +1016,18 @@ report("bad-free", {"status": 9}, ["==1== Invalid free() / delete / delete[] / r
 report("string-leak", {"status": 9}, ["==1== 2 bytes in 1 blocks are definitely lost", "==1==    at 0x48: malloc (in /x/vgpreload_memcheck.so)",
     "==1==    by 0x49: strdup (in /usr/lib/libc.so.6)", "==1==    by 0x10: keep (app.c:5)"])
 report("dotnet", {"status": 134}, ["Unhandled exception. System.Exception: E", "   at Viewer.Load() in /srv/x.cs:line 12"])
+report("clock", {"status": 1}, ["backup: cannot reach db1", "  at 10:32:11 the next try was planned"])
+report("address", {"status": 1}, ["backup: cannot reach db1", "  at db1:5432"])
+report("bare-node", {"status": 1}, ["Error: E", "    at node:internal/x:1:2", "    at /srv/x.js:1:7"])
+report("packages", {"status": 1}, ["Error: E", "    at Layer.handle (/srv/node_modules/a.js:1:7)", "    at load (/srv/x.js:2:7) {", "}"])
+report("one-package", {"status": 1}, ["Error: E", "    at inner (/srv/node_modules/a.js:1:7)", "    at outer (/srv/node_modules/a.js:2:7)"])
+go = ["panic: strings: negative Repeat count", "goroutine 1 [running]:", "strings.Repeat(0x1)", "\t/usr/lib/go/src/strings/strings.go:538 +0x1"]
+report("go-own", {"status": 2}, go + ["app/work.(*T).Do(0x1)", "\t/usr/src/app/work/x.go:12 +0x1"])
+report("go-main", {"status": 2}, go + ["main.main()", "\t/usr/src/main/x.go:12 +0x1"])
+report("go-created", {"status": 2}, go + ["created by main.(*T).Do", "\t/srv/x.go:12 +0x1", "goroutine 2 [running]:", "main.idle()", "\t/srv/x.go:9 +0x1"])
+library = ["Traceback (most recent call last):", "  File \"/usr/lib/python3.11/json/decoder.py\", line 355, in raw_decode"]
+report("library-alone", {"status": 1}, library + ["ValueError: x"])
+report("python-colon", {"status": 1}, library[:1] + ["  File \"app.py\", line 3, in work"] + library[1:] + ["ValueError: these are missing:", "a.yaml"])
 report("own-warning", {"status": 1}, ["reading configuration", "app: warning: no such host, giving up"])
 report("time-warning", {"status": 1}, ["reading configuration", "2026-01-01 12:30:45: warning: giving up"])
 report("host-warning", {"status": 1}, ["reading configuration", "db1:5432: warning: giving up"])
@@ -1089,6 +1101,16 @@ leak|its last words: ==1== 24 bytes in 1 blocks are definitely lost; in keep \(a
 bad-free|its last words: ==1== Invalid free\(\) / delete / delete\[\] / realloc\(\)
 string-leak|its last words: ==1== 2 bytes in 1 blocks are definitely lost; in keep \(app.c:5\)
 dotnet|its last words: Unhandled exception. System.Exception: E; in Viewer.Load\(\) in /srv/x.cs:line 12
+clock|its last words: backup: cannot reach db1
+address|its last words: backup: cannot reach db1
+bare-node|its last words: Error: E; in /srv/x.js:1:7
+packages|its last words: Error: E; in load \(/srv/x.js:2:7\)
+one-package|its last words: Error: E; in inner \(/srv/node_modules/a.js:1:7\)
+go-own|its last words: panic: strings: negative Repeat count; in app/work.\(\*T\).Do \(x.go:12\)
+go-main|its last words: panic: strings: negative Repeat count; in main.main \(x.go:12\)
+go-created|its last words: panic: strings: negative Repeat count
+library-alone|its last words: ValueError: x
+python-colon|its last words: ValueError: these are missing: a.yaml; in work \(app.py:3\)
 own-warning|its last words: app: warning: no such host, giving up
 time-warning|its last words: 2026-01-01 12:30:45: warning: giving up
 host-warning|its last words: db1:5432: warning: giving up

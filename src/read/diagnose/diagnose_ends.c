@@ -412,6 +412,9 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
     uint64_t rest_at = find_rest(evidence, at);
     const char *rest = rest_at > at ? output_line(evidence, rest_at) : "";
     bp_trace_find_place(evidence, find_first(evidence), rest_at, place);
+    if (place[0] == '\0') {
+        bp_trace_find_place(evidence, find_first(evidence), at, place);
+    }
     if (!join_exception(output_line(evidence, at), rest, out)) {
         (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
                        rest[0] != '\0' ? " " : "", rest);

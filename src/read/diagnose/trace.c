@@ -14,20 +14,22 @@ static bool starts_with(const char *line, const char *words) {
     return strncmp(line, words, strlen(words)) == 0;
 }
 
+static const char digits[] = "0123456789";
+
 static bool is_indented(const char *line) {
     return line[0] == ' ' || line[0] == '\t';
 }
 
 /* `  File "/srv/app.py", line 12, in work`; faulthandler leaves the second comma out, and an error
- * of syntax the function. Keeps what is there where the file comes with Python. */
+ * of syntax the function. */
 static bool take_python(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
     static const char begin[] = "File \"", middle[] = "\", line ";
     char source[BP_EVIDENCE_LINE_BYTES], name[BP_FRAME_NAME_BYTES];
     line += strspn(line, " ");
     const char *end = starts_with(line, begin) ? strstr(line, middle) : NULL;
     const char *number = end != NULL ? end + sizeof middle - 1 : "";
-    size_t digits = strspn(number, "0123456789");
-    if (digits == 0 || digits > 9) {
+    size_t digit_count = strspn(number, digits);
+    if (digit_count == 0 || digit_count > 9) {
         return false;
     }
     const char *path = line + sizeof begin - 1;
@@ -37,13 +39,41 @@ static bool take_python(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
                                  .source = source,
                                  .line = strtoull(number, NULL, 10),
                                  .is_python = true};
-    bool is_own = !bp_frame_is_of_library(&frame);
+    if (bp_frame_is_of_library(&frame)) {
+        return false;
+    }
     if (function == NULL) {
         (void)snprintf(out, BP_TRACE_PLACE_BYTES, "%.80s:%" PRIu64, bp_file_base_name(source),
                        frame.line);
-    } else if (is_own || out[0] == '\0') {
+    } else {
         bp_frame_short_name(&frame, name);
         bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, name);
+    }
+    return true;
+}
+
+/* The end of ":12)"; or of ":1:7" or ":line 12" of .NET, which end the line. NULL for none. */
+static const char *find_place_end(const char *line) {
+    const char *found = NULL;
+    bool is_second = false;
+    for (const char *at = strchr(line, ':'); at != NULL; at = strchr(at, ':')) {
+        const char *number = at + 1 + (starts_with(at + 1, "line ") ? 5 : 0);
+        const char *end = number + strspn(number, digits);
+        bool is_number = end > number, is_last = is_second || number > at + 1;
+        if (is_number && (*end == ')' || (*end == '\0' && is_last))) {
+            found = *end == ')' ? end + 1 : end;
+        }
+        is_second = is_number && *end == ':';
+        at = end;
+    }
+    return found;
+}
+
+/* Keeps a place; one in a package that was installed, only if there is none yet. */
+static bool keep(bool is_own, const char *place, const char *end, char out[BP_TRACE_PLACE_BYTES]) {
+    if (is_own || out[0] == '\0') {
+        size_t length = bp_utf8_cut(place, (size_t)(end - place), BP_TRACE_PLACE_BYTES - 1);
+        (void)snprintf(out, BP_TRACE_PLACE_BYTES, "%.*s", (int)length, place);
     }
     return is_own;
 }
@@ -52,25 +82,34 @@ static bool take_python(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
 static bool take_at(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
     static const char *const libraries[] = {"java.", "javax.", "jdk.", "sun.", NULL};
     line += strspn(line, " \t");
-    if (!starts_with(line, "at ") || bp_array_has_start(libraries, line + 3) ||
-        strchr(line, ':') == NULL || strstr(line, "node:") != NULL) {
+    const char *end = find_place_end(line);
+    if (!starts_with(line, "at ") || bp_array_has_start(libraries, line + 3) || end == NULL ||
+        strspn(line + 3, digits) > 0 || strstr(line, "node:") != NULL) {
         return false;
     }
-    bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, line + 3);
-    return true;
+    return keep(strstr(line, "/node_modules/") == NULL, line + 3, end, out);
 }
 
 /* "main.work(0x1)", and below it "\t/srv/app.go:12 +0x1d". */
 static bool take_go(const char *function, const char *line, char out[BP_TRACE_PLACE_BYTES]) {
-    static const char *const libraries[] = {"runtime.", "panic(", "internal/", "sync.", NULL};
+    static const char *const libraries[] = {
+        "runtime.",  "runtime/",  "panic(",     "internal/",   "archive/", "bufio.",
+        "bytes.",    "compress/", "container/", "context.",    "crypto/",  "database/sql",
+        "encoding/", "errors.",   "fmt.",       "go/",         "hash/",    "html/",
+        "image/",    "image.",    "io.",        "io/",         "log.",     "log/",
+        "math.",     "math/",     "mime/",      "net.",        "net/",     "os.",
+        "os/",       "path/",     "reflect.",   "regexp.",     "regexp/",  "slices.",
+        "sort.",     "strconv.",  "strings.",   "sync.",       "sync/",    "syscall.",
+        "testing.",  "text/",     "time.",      "created by ", NULL};
     const char *end = strrchr(function, '(');
     if (line[0] != '\t' || end == NULL || bp_array_has_start(libraries, function)) {
         return false;
     }
+    char text[2 * BP_EVIDENCE_LINE_BYTES];
     const char *place = bp_file_base_name(line + 1);
-    (void)snprintf(out, BP_TRACE_PLACE_BYTES, "%.*s (%.*s)", (int)(end - function), function,
-                   (int)strcspn(place, " "), place);
-    return true;
+    int length = snprintf(text, sizeof text, "%.*s (%.*s)", (int)(end - function), function,
+                          (int)strcspn(place, " "), place);
+    return keep(strstr(line, "/pkg/mod/") == NULL, text, text + length, out);
 }
 
 static bool is_of_valgrind(const char *line) {
@@ -94,13 +133,13 @@ static bool take_valgrind(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
 /* The trace of Python is above its error, and has the innermost function last. */
 static bool find_above(const bp_evidence *evidence, uint64_t first, uint64_t at,
                        char out[BP_TRACE_PLACE_BYTES]) {
-    bool is_own = false;
+    bool is_found = false;
     out[0] = '\0';
-    while (!is_own && at > first && is_indented(bp_output_line(evidence, at - 1))) {
+    while (!is_found && at > first && is_indented(bp_output_line(evidence, at - 1))) {
         at--;
-        is_own = take_python(bp_output_line(evidence, at), out);
+        is_found = take_python(bp_output_line(evidence, at), out);
     }
-    return out[0] != '\0';
+    return is_found;
 }
 
 /* Lines between an error and its trace that are not indented. */
@@ -120,7 +159,11 @@ void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t a
     for (uint64_t i = at + 1;
          i < evidence->output_count && i <= at + looked_at_max && is_near && !is_found; i++) {
         const char *line = bp_output_line(evidence, i), *before = bp_output_line(evidence, i - 1);
-        is_of_go = is_of_go || starts_with(line, "goroutine ");
+        bool begins_of_go = starts_with(line, "goroutine ");
+        if (is_of_go && begins_of_go) {
+            break; /* another one */
+        }
+        is_of_go = is_of_go || begins_of_go;
         if (starts_with(before, "# Problematic frame:") && strlen(line) > 5) {
             bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, line + 5);
             is_found = true;

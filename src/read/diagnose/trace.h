@@ -15,8 +15,9 @@ static inline const char *bp_output_line(const bp_evidence *evidence, uint64_t n
     return evidence->output[number % BP_EVIDENCE_LINE_MAX];
 }
 
-/* The innermost function of the program's own, with its line, of the trace of the error in line
- * `at`; lines before `first` are not looked at. "" for none. */
+/* The innermost function, with its line, of the trace of the error in line `at`: one of the
+ * program's own, or of a package that it uses, but none that comes with the runtime. For HotSpot,
+ * the frame that it names. Lines before `first` are not looked at. "" for none. */
 void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t at,
                          char out[BP_TRACE_PLACE_BYTES]);
 
