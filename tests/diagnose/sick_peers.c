@@ -139,6 +139,36 @@ static void own_pipe_shared(void) {
     read_for_ever();
 }
 
+static void lock_turn(int command) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    check(fcntl(open("turn", O_RDWR | O_CREAT | O_CLOEXEC, 0600), command, &whole));
+}
+
+static void have_turn(void) {
+    lock_turn(F_SETLK);
+}
+
+static void want_turn(void) {
+    lock_turn(F_SETLKW);
+}
+
+static void wake_server(int number) {
+    (void)number;
+    (void)!write(ends[1], "", 1);
+}
+
+/* Healthy: a server that its own handler wakes, whose workers accept one after the other, and have
+ * the pipe, too. */
+static void workers_take_turns(void) {
+    const struct sigaction action = {.sa_handler = wake_server};
+    check(pipe(ends));
+    check(sigaction(SIGTERM, &action, NULL));
+    await_call(start_child(have_turn), SYS_rt_sigsuspend);
+    await_call(start_child(want_turn), SYS_fcntl);
+    await_call(start_child(want_turn), SYS_fcntl);
+    read_for_ever();
+}
+
 static void *wait_in_thread(void *unused) {
     wait_for_event();
     return unused;
@@ -602,6 +632,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"own-event-shared", own_event_shared},
                                    {"own-event-of-aio", own_event_of_aio},
                                    {"own-pipe-shared", own_pipe_shared},
+                                   {"workers-take-turns", workers_take_turns},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
                                    {"question-not-answered-ipv6", question_not_answered_ipv6},

@@ -359,6 +359,16 @@ static const bp_open_file *find_further_file(struct finder *finder,
     return thread->file;
 }
 
+/* True if a thread that waits on the file may be woken by its own process: by another thread, or by
+ * a handler of a signal, which often writes to a pipe and hardly ever reads from one. */
+static bool may_wake_itself(const struct finder *finder, const bp_process_threads *process,
+                            const bp_open_file *file) {
+    bool may_handle = (process->caught_signals & ~process->blocked_signals) != 0;
+    bool may_read = (file->info.flags & O_ACCMODE) != O_WRONLY;
+    return !finder->sees_all_threads || !process->has_signals || (may_handle && may_read);
+}
+
+/* An eventfd is passed over: the kernel, too, writes to one. */
 static bool find_peer(struct finder *finder, const bp_process_threads *process,
                       const bp_thread_state *thread, struct wait *wait) {
     const bp_open_file *file = thread->file;
@@ -366,14 +376,15 @@ static bool find_peer(struct finder *finder, const bp_process_threads *process,
         file = find_further_file(finder, process, thread);
     }
     bool is_timed = thread->fd_wait.has_limit && thread->fd_wait.is_timed;
-    if (file == NULL || file->holder_count == 0 || file->has_more_holders || is_timed) {
+    if (file == NULL || file->kind == BP_OPEN_FILE_EVENTFD || file->holder_count == 0 ||
+        file->has_more_holders || is_timed) {
         return false;
     }
     for (size_t i = 0; i < file->holder_count; i++) {
         if (file->holders[i].pid != process->pid) {
             add_target(wait, file->holders[i].pid);
-        } else if (!finder->sees_all_threads) {
-            return false; /* another thread of its own may answer */
+        } else if (may_wake_itself(finder, process, file)) {
+            return false;
         }
     }
     wait->is.kind = BP_WAIT_FOR_PEER;
