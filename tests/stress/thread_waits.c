@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -291,7 +292,7 @@ static void finish(pid_t pid) {
 /* Between the two looks at w-0 something happens to w-1, with which it shares a deadlock. */
 static enum { NOTHING, RUNS, OTHER_OWNER } meanwhile;
 static pid_t tids[2];
-static unsigned look_count;
+static unsigned look_count, open_count;
 
 static unsigned long switches_of(pid_t tid, char *ret_state) {
     char path[64], line[256];
@@ -324,6 +325,7 @@ int openat(int dir_fd, const char *path, int flags, ...) {
     va_start(rest, flags);
     int fd = (int)syscall(SYS_openat, dir_fd, path, flags, va_arg(rest, int));
     va_end(rest);
+    open_count++;
     char *end;
     if (tids[0] != 0 && strtol(path, &end, 10) == tids[0] && strcmp(end, "/syscall") == 0 &&
         look_count++ == 1) {
@@ -359,6 +361,70 @@ static void expect_second_looks(void) {
     CHECK(look_count > 1);
     (void)puts("second looks: each ends the accusation");
 }
+
+enum { queue_length = 7, waiter_count = 12 };
+static int turns_fd;
+
+static int lock_turn(int command, size_t turn) {
+    const struct flock byte = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)turn, .l_len = 1};
+    return fcntl(turns_fd, command, &byte);
+}
+
+static void *want_turn(void *turn) {
+    (void)lock_turn(F_SETLKW, *(const size_t *)turn);
+    return NULL;
+}
+
+static bool do_all_wait(pid_t pid) {
+    bp_process_threads process;
+    size_t count = 0;
+    take(pid, &process);
+    for (size_t i = 0; i < process.thread_count; i++) {
+        count += process.threads[i].read.syscall.place == BP_THREAD_IN_CALL &&
+                 process.threads[i].read.syscall.number == SYS_fcntl;
+    }
+    bp_process_threads_release(&process);
+    return count == waiter_count;
+}
+
+/* Many threads of each process wait for a lock of the next process, which is looked at once for all
+ * of them: not twelve times as often for each further process. */
+static void expect_few_looks(void) {
+    enum { open_max = 100 * queue_length * waiter_count };
+    pid_t pids[queue_length];
+    bp_process_threads processes[queue_length];
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    turns_fd = fileno(file);
+    CHECK(lock_turn(F_SETLK, queue_length) == 0);
+    for (size_t i = queue_length; i-- > 0;) {
+        size_t next = i + 1;
+        pids[i] = fork();
+        CHECK(pids[i] >= 0);
+        if (pids[i] == 0) {
+            CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && lock_turn(F_SETLK, i) == 0);
+            for (size_t k = 1; k < waiter_count; k++) {
+                CHECK(pthread_create(&threads[0], NULL, want_turn, &next) == 0);
+            }
+            (void)want_turn(&next);
+            _exit(1);
+        }
+        while (!do_all_wait(pids[i])) {}
+    }
+    for (size_t i = 0; i < queue_length; i++) {
+        take(pids[i], &processes[i]);
+    }
+    open_count = 0;
+    CHECK(bp_threads_find_processes(processes, queue_length, UINT64_MAX, NULL) == BUGPACK_OK);
+    (void)printf("a queue of processes: %u files opened\n", open_count);
+    CHECK(processes[0].threads[0].process_wait != NULL && open_count > 0 && open_count < open_max);
+    for (size_t i = 0; i < queue_length; i++) {
+        bp_process_threads_release(&processes[i]);
+        CHECK(kill(pids[i], SIGKILL) == 0 && waitpid(pids[i], NULL, 0) == pids[i]);
+    }
+    (void)fclose(file);
+}
 #endif
 
 int main(int argument_count, char **arguments) {
@@ -386,6 +452,7 @@ int main(int argument_count, char **arguments) {
     }
 #ifdef __GLIBC__
     if (argument_count == 1) {
+        expect_few_looks();
         expect_second_looks();
     }
 #endif

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "platform/linux/files.h"
@@ -349,8 +350,10 @@ static const bp_open_file *find_further_file(struct finder *finder,
         return NULL;
     }
     finder->has_searched = true;
+    uint64_t left_ns = finder->cpu_end_ns - bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     (void)bp_threads_find_files(finder->extra, finder->extra_count, finder->deadline_ns, &search,
                                 NULL);
+    finder->cpu_end_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + left_ns;
     for (size_t i = 0; search.is_cut && i < finder->extra_count; i++) {
         for (size_t k = 0; k < finder->extra[i].thread_count; k++) {
             finder->extra[i].threads[k].file = NULL;
@@ -524,9 +527,22 @@ static bool is_lock(bp_process_wait_kind kind) {
 
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain);
 
-/* Who waits without a limit of time for its own process alone is no help to anybody. */
+/* A thread that waits without a time limit for its own process cannot wake another. */
 static bool waits_for_own_thread(const bp_thread_state *thread) {
     return thread->is_futex_own && thread->read.syscall.arguments[3] == 0;
+}
+
+/* True if a thread that waits in the same way for the same processes was there before. */
+static bool is_followed(const struct wait *wait, uint64_t *followed, size_t *count) {
+    uint64_t hash = XXH3_64bits_withSeed(wait->targets, wait->target_count * sizeof *wait->targets,
+                                         2 * (uint64_t)wait->is.kind + wait->is_socket);
+    for (size_t i = 0; i < *count; i++) {
+        if (followed[i] == hash) {
+            return true;
+        }
+    }
+    followed[(*count)++] = hash;
+    return false;
 }
 
 /*
@@ -546,13 +562,16 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
     if (is_circle || link->state == 'T' || link->state == 't') {
         return true;
     }
-    const bp_process_threads *process = link->state != 'S' ? NULL : find_process(finder, pid);
-    if (process != NULL && has_deadlock(process)) {
+    const bp_process_threads *process =
+        link->state == 'S' && has_time(finder) ? find_process(finder, pid) : NULL;
+    bool is_known = process != NULL && process->passed_over_count == 0;
+    if (is_known && has_deadlock(process)) {
         (void)snprintf(link->waits_for, sizeof link->waits_for, "a lock that it holds itself");
         return true;
     }
     const struct chain begin = *chain;
-    size_t count = process != NULL ? process->thread_count : 0;
+    size_t count = is_known ? process->thread_count : 0, followed_count = 0;
+    uint64_t followed[threads_max]; /* hashes of what they wait for */
     for (size_t i = 0; i < count && count <= threads_max; i++) {
         const bp_thread_state *thread = &process->threads[i];
         struct chain next = begin;
@@ -563,7 +582,7 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
             *chain = begin;
             return false;
         }
-        if (!is_found) {
+        if (!is_found || is_followed(&wait, followed, &followed_count)) {
             continue;
         }
         next.links[begin.count - 1].kind = wait.is.kind;
@@ -623,8 +642,8 @@ static bool is_object(bp_process_wait_kind kind) {
 static bool find_process_wait(struct finder *finder, const bp_process_threads *process,
                               bp_thread_state *thread) {
     struct wait wait;
-    struct chain chain = {.origin = process->thread_count == 1 ? process->pid : 0};
-    finder->sees_all_threads = process->thread_count == 1;
+    finder->sees_all_threads = process->thread_count == 1 && process->passed_over_count == 0;
+    struct chain chain = {.origin = finder->sees_all_threads ? process->pid : 0};
     if (!find_wait(finder, process, thread, &wait)) {
         return true;
     }

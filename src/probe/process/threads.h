@@ -38,10 +38,11 @@ bool bp_thread_has_stayed(uint64_t pid, const bp_thread_state *thread);
 
 /*
  * Finds for which other process threads of these processes wait: the `process_wait` of each such
- * thread. After bp_threads_find_files. At most 64 further processes are read, for 2 ms of CPU, and
- * for 20 ms more where a file system does not answer whose server is one of the processes. A
- * child or a peer is one only where the chain from it ends in something that does not go on by
- * itself. What may not be read is not known, and no failure. NO_MEMORY.
+ * thread. After bp_threads_find_files. At most 64 further processes are read. It takes 2 ms of CPU
+ * beside a search for the ends of their pipes, and 20 ms more where a file system does not answer
+ * whose server is one of the processes. A child or a peer is one only where the chain from it ends
+ * in something that does not go on by itself. What may not be read is not known, and no failure.
+ * NO_MEMORY.
  */
 bugpack_status bp_threads_find_processes(bp_process_threads *processes, size_t count,
                                          uint64_t deadline_ns, bugpack_error *error);
