@@ -257,6 +257,7 @@ static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file
     bool was_seen = false, has_left = false, has_memory = true;
     bool is_event = file->kind == BP_OPEN_FILE_EVENTFD;
     file->holder_count = is_event ? 0 : file->holder_count;
+    file->has_more_holders = !is_event && file->has_more_holders;
     size_t at =
         bp_array_find_first(&hash, pass->rows, pass->count, sizeof *pass->rows, compare_hash);
     for (; has_memory && at < pass->count && pass->rows[at].hash == hash; at++) {
