@@ -13,8 +13,8 @@
 #define BP_ASK_SOCKET_NAME "trigger"
 
 /* What is asked for, as "NAME=VALUE", and a NUL. It is a part of the abstract name that whoever
- * asks gives to its own end, so it is there together with the connection: nobody reads, or waits
- * for it.
+ * asks gives to its own end, so the request arrives with the connection, and the host has nothing
+ * to read or wait for.
  */
 enum { BP_ASK_REQUEST_BYTES = 48 };
 #define BP_ASK_MAX_SIZE "max_zip_bytes="
