@@ -62,6 +62,17 @@ if getconf GNU_LIBC_VERSION >/dev/null 2>&1; then
     expect_same 'what glibc aborts for' "target: target.c:1: draw: Assertion \`rows == 7' failed." "$(of assert .abort_message)"
 fi
 
+if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || not_tried 'an abort of Python of 3.11 or later'; then
+    fact 'of more functions of Python than the limit, the innermost are there, and that others are missing'
+    mkdir -p reports/deep
+    run run --stacks -o reports/deep -- python3 -c 'import os
+def deep(left): deep(left - 1) if left > 0 else os.abort()
+deep(400)'
+    expect_status 134
+    expect_same 'them' '256 there are more frames than the limit' \
+        "$(of deep '.backtrace | "\(.python_frames | length) \(.python_reason)"')"
+fi
+
 fact 'a handler of its own that recovers is no crash; one that gives up is one, seen through it'
 for mode in recovers child cloned traces; do
     dies "$mode" 0

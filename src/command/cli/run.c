@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/review.h"
 #include "cli/run_session.h"
+#include "run/aside.h"
 #include "run/child.h"
 #include "run/executable.h"
 #include "run/keyboard.h"
@@ -151,7 +152,7 @@ static bp_cli_exit relay_command(bp_cli_run_options *options, bp_run_child *chil
         const char *command = options->arguments[0];
         char file[PATH_MAX];
         bool is_there = bp_run_executable_find(command, getenv("PATH"), file);
-        if (bp_crash_trace_start(child->pid, command, is_there ? file : command,
+        if (bp_crash_trace_start(child->pid, command, is_there ? file : command, bp_run_aside,
                                  &session->trace_error) != BUGPACK_OK) {
             bp_cli_say("no stacks of a crash: %s", session->trace_error.message);
         }

@@ -111,31 +111,29 @@ static bool take_description(const version_row *row, bp_python_layout *layout) {
     return true;
 }
 
-static bool find_address(bp_elf_object *file, uint64_t base, const char *name,
-                         uint64_t *ret_address) {
+static uint64_t find_address(bp_elf_object *file, uint64_t base, const char *name) {
     Elf64_Sym symbol;
-    if (!bp_elf_find_symbol(file, name, &symbol)) {
-        return false;
-    }
-    *ret_address = base + symbol.st_value;
-    return true;
+    return bp_elf_find_symbol(file, name, &symbol) ? base + symbol.st_value : 0;
 }
 
-bp_python_support bp_python_layout_read(bp_elf_object *file, uint64_t base,
-                                        bp_python_layout *layout) {
-    enum { release_shift = 16, level_shift = 4, level_mask = 15, level_candidate = 12 };
-    uint64_t version_at;
-    layout->version = 0;
-    if (!find_address(file, base, "_PyRuntime", &layout->runtime)) {
-        return BP_PYTHON_NONE;
+bool bp_python_layout_find(bp_elf_object *file, uint64_t base, bp_python_layout *layout) {
+    layout->runtime = find_address(file, base, "_PyRuntime");
+    if (layout->runtime != 0) {
+        layout->version_at = find_address(file, base, "Py_Version");
+        layout->code_type = find_address(file, base, "PyCode_Type");
+        layout->text_type = find_address(file, base, "PyUnicode_Type");
+        layout->bytes_type = find_address(file, base, "PyBytes_Type");
     }
-    bool has_version = find_address(file, base, "Py_Version", &version_at);
-    if (has_version && !read_word(layout, version_at, &layout->version)) {
+    return layout->runtime != 0;
+}
+
+bp_python_support bp_python_layout_read(bp_python_layout *layout) {
+    enum { release_shift = 16, level_shift = 4, level_mask = 15, level_candidate = 12 };
+    layout->version = 0;
+    if (layout->version_at != 0 && !read_word(layout, layout->version_at, &layout->version)) {
         return BP_PYTHON_UNREAD;
     }
-    if (!has_version || !find_address(file, base, "PyCode_Type", &layout->code_type) ||
-        !find_address(file, base, "PyUnicode_Type", &layout->text_type) ||
-        !find_address(file, base, "PyBytes_Type", &layout->bytes_type) ||
+    if (layout->code_type == 0 || layout->text_type == 0 || layout->bytes_type == 0 ||
         (layout->version >> level_shift & level_mask) < level_candidate) {
         return BP_PYTHON_UNKNOWN;
     }

@@ -39,8 +39,8 @@ typedef enum bp_python_offset {
 typedef struct bp_python_layout {
     bp_memory_reader *read;
     void *context;
-    uint64_t version; /* Py_Version; 0: before 3.11 */
-    uint64_t runtime, code_type, text_type, bytes_type;
+    uint64_t version;                                               /* Py_Version; 0: before 3.11 */
+    uint64_t version_at, runtime, code_type, text_type, bytes_type; /* 0: not found */
     uint32_t at[BP_PYTHON_OFFSET_COUNT];
     bool has_c_frame;
     uint32_t c_frame, wide; /* offsets in a _PyCFrame, and of other characters behind the ASCII's */
@@ -53,10 +53,12 @@ typedef enum bp_python_support {
     BP_PYTHON_KNOWN
 } bp_python_support;
 
-/* Reads the layout of the interpreter in a file that is loaded at `base`. `layout` has its reader.
+/* Finds the addresses of the interpreter in a file that is loaded at `base`. False if it has none.
  */
-bp_python_support bp_python_layout_read(bp_elf_object *file, uint64_t base,
-                                        bp_python_layout *layout);
+bool bp_python_layout_find(bp_elf_object *file, uint64_t base, bp_python_layout *layout);
+
+/* Reads the rest of a layout whose addresses were found, by its reader: memory alone. */
+bp_python_support bp_python_layout_read(bp_python_layout *layout);
 
 /* Prints "3.11.7". */
 enum { BP_PYTHON_VERSION_BYTES = 16 };

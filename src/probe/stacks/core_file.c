@@ -461,6 +461,7 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
                                 bugpack_error *error) {
     const bp_crash_source source = {.maps_fd = -1, .copy = copy_memory, .context = self};
     struct elf_prpsinfo program;
+    bp_page_symbols symbols = {.abort_message = 0};
     bp_crash_page *page = self->page;
     find_notes(self);
     find_program(self);
@@ -482,9 +483,10 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
     add_maps(self, exe);
     bp_crash_collect_memory(page, &source, stack_pointer);
     const bp_crash_source with_files = {.maps_fd = -1, .copy = copy_of_files, .context = self};
-    bp_crash_collect_abort_message(page, &source, bp_page_abort_message(page));
+    bp_page_find_symbols(page, &symbols);
+    bp_crash_collect_abort_message(page, &source, symbols.abort_message);
     bp_crash_collect_exception(page, &with_files);
-    bp_page_python(page, read_memory, self, &ret_core->python);
+    bp_page_python(page, &symbols, read_memory, self, &ret_core->python);
     for (size_t i = 0; i < self->segment_count; i++) {
         const Elf64_Phdr *segment = &self->segments[i];
         uint64_t left =

@@ -24,7 +24,7 @@
 #include "stacks/page_files.h"
 #include "stacks/thread_stop.h"
 
-enum { path_bytes = 64 };
+enum { path_bytes = 64, files_stall_ms = 5000 };
 
 /* Written by the thread that traces, which hands it over by each of the semaphores. */
 static struct trace {
@@ -33,6 +33,8 @@ static struct trace {
     int status_fd; /* /proc/<pid>/status */
     bp_crash_page *page;
     bp_stacks python;
+    bp_aside_runner *run_aside;
+    bp_child finder; /* of the symbols */
     sem_t has_begun, has_ended;
     bool has_threads; /* beside the first one */
     bool is_refused;  /* the page is of a call that a filter refused, as to one thread of several */
@@ -76,9 +78,17 @@ static void read_name(pid_t tid, char name[16]) {
     memset(name + (count > 0 ? count - 1 : 0), 0, (size_t)(count > 0 ? 17 - count : 16));
 }
 
+/* The `work` of a bp_aside: the process stays stopped until it has an answer, and a file may be on
+ * a server that has none. */
+static void find_symbols(const void *context, void *answer, int out_fd) {
+    (void)out_fd;
+    bp_page_find_symbols(context, answer);
+}
+
 static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_crash_page *page = self->page;
     char maps[path_bytes], threads[path_bytes];
+    bp_page_symbols symbols = {.abort_message = 0};
     (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
     const bp_crash_source source = {maps, threads, -1, copy_memory, has_thread_ended, self};
@@ -90,11 +100,18 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_crash_collect_signal(page, info);
     read_name(tid, page->thread_name);
     bp_crash_collect_memory(page, &source, read_registers(tid, page));
-    if (page->signal == SIGABRT) {
-        bp_crash_collect_abort_message(page, &source, bp_page_abort_message(page));
-    }
+    const bp_aside aside = {.work = find_symbols,
+                            .context = page,
+                            .answer_bytes = sizeof symbols,
+                            .stall_ms = files_stall_ms};
+    bugpack_status status = self->run_aside(&aside, NULL, NULL, &symbols, &self->finder);
+    bp_crash_collect_abort_message(page, &source, symbols.abort_message);
     bp_stacks_release(&self->python);
-    bp_page_python(page, read_memory, self, &self->python);
+    bp_page_python(page, &symbols, read_memory, self, &self->python);
+    if (status != BUGPACK_OK && memmem(page->maps, page->maps_bytes, "python3", 7) != NULL) {
+        (void)snprintf(self->python.python_reason, sizeof self->python.python_reason,
+                       "its files could not be read in time");
+    }
 }
 
 /* The system call that a thread was in as it began to end, and where; false for none. */
@@ -247,7 +264,7 @@ static bugpack_status fail_seize(int seize_errno, bugpack_error *error) {
 }
 
 bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *file,
-                                    bugpack_error *error) {
+                                    bp_aside_runner *run_aside, bugpack_error *error) {
     char path[path_bytes];
     if (geteuid() != 0 && has_privileges(file)) {
         return bp_fail(error, BUGPACK_ERR_DENIED,
@@ -259,6 +276,7 @@ bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *
         return bp_fail_memory(error, "copy a crash");
     }
     trace.pid = pid;
+    trace.run_aside = run_aside;
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     trace.status_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (trace.status_fd < 0 || sem_init(&trace.has_begun, 0, 0) != 0 ||

@@ -14,12 +14,14 @@
 
 #include <bugpack/error.h>
 
+#include "base/aside.h"
 #include "model/stacks.h"
 #include "platform/crash_page.h"
 
 /*
  * Starts a thread that traces process `pid`, which is about to execute `program`, whose file is
- * `file`, until it has ended. A process has one trace, once.
+ * `file`, until it has ended. A process has one trace, once. Files are read by `run_aside`: without
+ * an answer in five seconds, the words of an abort and the functions of Python are missing.
  *
  * While it lasts, waitid and waitpid of the parent also return the stops of the process, where the
  * parent is this process: use WNOWAIT until they return its end.
@@ -28,7 +30,7 @@
  * UNSUPPORTED (another system), NO_PROCESS, NO_MEMORY, IO.
  */
 bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *file,
-                                    bugpack_error *error);
+                                    bp_aside_runner *run_aside, bugpack_error *error);
 
 /*
  * After the end of the process by signal `number`, and before a process that waits for it has
@@ -36,7 +38,7 @@ bugpack_status bp_crash_trace_start(pid_t pid, const char *program, const char *
  */
 const bp_crash_page *bp_crash_trace_finish(int number, const char **ret_reason);
 
-/* The functions of Python of the thread that crashed: `python_frames` alone. As valid. */
+/* The functions of Python of the thread that crashed, as bp_page_python has them. As valid. */
 const bp_stacks *bp_crash_trace_python(void);
 
 #endif

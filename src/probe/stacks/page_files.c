@@ -1,13 +1,13 @@
 #include "stacks/page_files.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/file.h"
 #include "process/elf_object.h"
-#include "process/python_frames.h"
 #include "stacks/stack_files.h"
 
 bool bp_page_file_find(const bp_crash_page *page, uint64_t address, bp_proc_map *ret_map,
@@ -54,30 +54,43 @@ static int open_next(const bp_crash_page *page, bp_proc_scan *scan, const char *
     return -1;
 }
 
-uint64_t bp_page_abort_message(const bp_crash_page *page) {
-    static const char *const names[] = {"libc.so.", "libc-2.", NULL};
+void bp_page_find_symbols(const bp_crash_page *page, bp_page_symbols *ret_symbols) {
+    static const char *const libc[] = {"libc.so.", "libc-2.", NULL};
+    static const char *const python[] = {"libpython3", "python3", NULL};
     bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
     bp_elf_object object;
     uint64_t base;
-    int fd = open_next(page, &scan, names, &object, &base);
     Elf64_Sym symbol;
-    bool is_found = fd >= 0 && bp_elf_find_symbol(&object, "__abort_msg", &symbol);
+    int fd = page->signal == SIGABRT ? open_next(page, &scan, libc, &object, &base) : -1;
+    if (fd >= 0 && bp_elf_find_symbol(&object, "__abort_msg", &symbol)) {
+        ret_symbols->abort_message = base + symbol.st_value;
+    }
     bp_file_close(fd);
-    return is_found ? base + symbol.st_value : 0;
+    scan.next = page->maps;
+    bool is_found = false;
+    while (!is_found && (fd = open_next(page, &scan, python, &object, &base)) >= 0) {
+        is_found = bp_python_layout_find(&object, base, &ret_symbols->python);
+        bp_file_close(fd);
+    }
 }
 
-/* Those of the thread that crashed. */
-static void read_thread(const bp_python_layout *layout, const bp_crash_page *page,
-                        bp_stacks *ret_python) {
+void bp_page_python(const bp_crash_page *page, const bp_page_symbols *symbols,
+                    bp_memory_reader *read, void *context, bp_stacks *ret_python) {
+    bp_python_layout layout = symbols->python;
+    layout.read = read;
+    layout.context = context;
+    if (layout.runtime == 0 || bp_python_layout_read(&layout) != BP_PYTHON_KNOWN) {
+        return;
+    }
     bp_python_thread *threads = calloc(BP_CRASH_THREAD_MAX, sizeof *threads);
     bp_python_stack *stack = calloc(1, sizeof *stack);
     size_t count = threads != NULL && stack != NULL
-                       ? bp_python_list_threads(layout, threads, BP_CRASH_THREAD_MAX)
+                       ? bp_python_list_threads(&layout, threads, BP_CRASH_THREAD_MAX)
                        : 0;
     for (size_t i = 0; i < count; i++) {
         size_t capacity = 0;
         if (threads[i].tid != (uint64_t)page->tid ||
-            !bp_python_read_stack(layout, threads[i].state, stack)) {
+            !bp_python_read_stack(&layout, threads[i].state, stack)) {
             continue;
         }
         for (size_t k = 0; k < stack->count; k++) {
@@ -86,28 +99,13 @@ static void read_thread(const bp_python_layout *layout, const bp_crash_page *pag
             } else {
                 free(stack->frames[k].function);
                 free(stack->frames[k].source);
+                stack->reason = "there was no memory for its other frames";
             }
         }
+        (void)snprintf(ret_python->python_reason, sizeof ret_python->python_reason, "%s",
+                       stack->reason);
         break;
     }
     free(threads);
     free(stack);
-}
-
-void bp_page_python(const bp_crash_page *page, bp_memory_reader *read, void *context,
-                    bp_stacks *ret_python) {
-    static const char *const names[] = {"libpython3", "python3", NULL};
-    bp_proc_scan scan = {page->maps, page->maps + page->maps_bytes};
-    bp_python_support support = BP_PYTHON_NONE;
-    bp_elf_object object;
-    uint64_t base;
-    int fd;
-    while (support == BP_PYTHON_NONE && (fd = open_next(page, &scan, names, &object, &base)) >= 0) {
-        bp_python_layout layout = {.read = read, .context = context};
-        support = bp_python_layout_read(&object, base, &layout);
-        if (support == BP_PYTHON_KNOWN) {
-            read_thread(&layout, page, ret_python);
-        }
-        bp_file_close(fd);
-    }
 }

@@ -51,8 +51,9 @@ static bp_python_support read_python_layout(struct reader *reader, bp_mapped_fil
     int fd = bp_mapped_file_open(reader->unwinder.files.process_fd, file, &is_there);
     bp_python_support support = BP_PYTHON_NONE;
     if (fd >= 0 && bp_elf_object_read(fd, &object) == BP_ELF_OK &&
-        bp_elf_code_address(&object, &code)) {
-        support = bp_python_layout_read(&object, file->code_start - code, &reader->python);
+        bp_elf_code_address(&object, &code) &&
+        bp_python_layout_find(&object, file->code_start - code, &reader->python)) {
+        support = bp_python_layout_read(&reader->python);
     }
     bp_file_close(fd);
     return support;

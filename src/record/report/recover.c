@@ -141,12 +141,14 @@ static void add_python_frames(const bp_stacks *python, const bp_crash_page *page
             continue;
         }
         thread->first_python = stacks->python_frame_count;
+        thread->python_reason = python->python_reason[0] != '\0' ? python->python_reason : NULL;
         for (size_t k = 0; k < python->python_frame_count; k++) {
             const bp_python_frame *frame = &python->python_frames[k];
             char *function = strdup(frame->function);
             if (function == NULL ||
                 !bp_array_reserve(&stacks->python_frames, stacks->python_frame_count, &capacity)) {
                 free(function);
+                thread->python_reason = "there was no memory for its other frames";
                 return;
             }
             stacks->python_frames[stacks->python_frame_count++] = (bp_python_frame){
