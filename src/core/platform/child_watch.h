@@ -13,9 +13,10 @@
 typedef struct bp_child_command {
     uint64_t key;
     char name[64];       /* any bytes */
-    bool is_own;         /* the arguments are those of the process itself, as after fork(2) */
+    bool is_own;         /* the arguments are those of the process itself, as after fork(2); left
+                            out where others were counted, since one may have executed them */
     uint64_t count;      /* of those that were seen; all below is of these */
-    uint64_t longest_ns; /* none lived longer, by looks */
+    uint64_t longest_ns; /* no child lived longer */
     uint64_t succeeded_count, failed_count; /* as far as the ends are known */
     int status;                             /* of one that failed, as waitpid(2) has it */
 } bp_child_command;
@@ -42,8 +43,8 @@ typedef struct bp_child_watch bp_child_watch;
 bp_child_watch *bp_child_watch_new(bp_task *task);
 void bp_child_watch_free(bp_child_watch *watch); /* NULL is fine */
 
-/* Looks once: a few files of the process, and of each new child. True if children have ended since
- * it was made. NULL is fine. */
+/* Looks once: a few files of the process, and of each new child. True if children have begun or
+ * ended since it was made. NULL is fine. */
 bool bp_child_watch_look(bp_child_watch *watch);
 
 /* What was seen so far. NULL is fine. */

@@ -37,7 +37,8 @@ uint64_t bp_sampler_began_ns(const bp_sampler *sampler);
  * end. NO_PROCESS when it has ended. */
 bugpack_status bp_sampler_keep(bp_sampler *sampler, bugpack_error *error);
 
-/* Looks at the children of another process, for its window. True if some have ended in it. */
+/* Looks at the children of another process, for its window. True if some have begun or ended in it.
+ */
 bool bp_sampler_look(bp_sampler *sampler);
 
 /* Takes the second snapshot and computes. The window is as long as the caller let it be. Where the

@@ -16,7 +16,10 @@
 #include "platform/linux/files.h"
 #include "platform/linux/process_private.h"
 
-enum { LIVING_MAX = 16, THREAD_MAX = 64, ARGUMENT_BYTES = 4096, UNKNOWN = BP_CHILD_COMMAND_MAX };
+enum { LIVING_MAX = 16, THREAD_MAX = 64, ARGUMENT_BYTES = 4096 };
+
+/* Places beside those of commands. */
+enum { OWN = BP_CHILD_COMMAND_MAX, UNKNOWN };
 
 /* How often and how soon a child is looked at again, and how often in all of a window. */
 enum { LOOK_MAX = 10, AGAIN_MAX = 400 };
@@ -29,13 +32,16 @@ typedef struct living_child {
     int fd; /* a pidfd; -1 for none */
     bp_fd_mark mark;
     size_t command; /* UNKNOWN: it is within execve(2), or has ended */
+    char name[64];  /* as its command was found */
     int status;     /* of a zombie; 0: not known */
     bool is_listed;
 } living_child;
 
 struct bp_child_watch {
     bp_task *task;
-    bp_children result;
+    bp_children result; /* without its commands */
+    bp_child_command commands[OWN + 1];
+    size_t command_count; /* without OWN */
     uint64_t began_ticks, key, first_chars, waited_faults;
     living_child living[LIVING_MAX];
     size_t living_count;
@@ -74,23 +80,24 @@ bp_child_watch *bp_child_watch_new(bp_task *task) {
     return watch;
 }
 
-/* The command of a child, as a place in the result; UNKNOWN where there are too many. */
+/* The place of the command of a child; UNKNOWN where there are too many. */
 static size_t find_command(bp_child_watch *watch, uint64_t key, const char *name) {
-    bp_children *result = &watch->result;
-    for (size_t i = 0; i < result->command_count; i++) {
-        if (result->commands[i].key == key) {
-            return i;
-        }
+    size_t place = key == watch->key ? OWN : 0;
+    while (place < watch->command_count && watch->commands[place].key != key) {
+        place++;
     }
-    if (result->command_count == BP_CHILD_COMMAND_MAX) {
-        result->has_more_commands = true;
+    if (place == OWN && key != watch->key) {
+        watch->result.has_more_commands = true;
         return UNKNOWN;
     }
-    bp_child_command *command = &result->commands[result->command_count];
-    command->key = key;
-    command->is_own = key == watch->key;
-    memcpy(command->name, name, sizeof command->name);
-    return result->command_count++;
+    bp_child_command *command = &watch->commands[place];
+    if (command->key != key) { /* it is new */
+        command->key = key;
+        command->is_own = place == OWN;
+        memcpy(command->name, name, sizeof command->name);
+        watch->command_count += place != OWN;
+    }
+    return place;
 }
 
 /* The stat of a child; false where it has gone. */
@@ -104,10 +111,12 @@ static bool read_child(const bp_task *task, pid_t pid, bp_proc_stat *ret_stat) {
 static bool identify(bp_child_watch *watch, living_child *child, const bp_proc_stat *stat) {
     char name[24];
     bp_proc_stat again;
-    const bp_child_command *commands = watch->result.commands;
     bool has_ended = bp_proc_has_process_ended(stat);
     child->status = has_ended ? (int)stat->exit_status : 0;
-    if (has_ended || (child->command != UNKNOWN && !commands[child->command].is_own)) {
+    if (has_ended && child->command == OWN && strcmp(stat->name, child->name) != 0) {
+        child->command = UNKNOWN; /* it has executed a program, whose arguments are gone */
+    }
+    if (has_ended || child->command < OWN) {
         return true;
     }
     (void)snprintf(name, sizeof name, "../%d", (int)child->pid);
@@ -117,9 +126,11 @@ static bool identify(bp_child_watch *watch, living_child *child, const bp_proc_s
         (!read_child(watch->task, child->pid, &again) || strcmp(again.name, stat->name) != 0)) {
         return false;
     }
-    child->command = key != 0 ? find_command(watch, key, stat->name) : child->command;
-    return child->command != UNKNOWN ? !commands[child->command].is_own
-                                     : watch->result.has_more_commands;
+    if (key != 0) {
+        child->command = find_command(watch, key, stat->name);
+        memcpy(child->name, stat->name, sizeof child->name);
+    }
+    return child->command < OWN || (child->command == UNKNOWN && watch->result.has_more_commands);
 }
 
 /* The status of a process that has ended, also after its parent has waited for it: PIDFD_GET_INFO
@@ -137,8 +148,8 @@ static bool read_exit(int fd, int *ret_status) {
 }
 
 /* Counts one that has ended, or that lives at the end. */
-static void count(bp_children *result, const living_child *child, uint64_t age_ns) {
-    bp_child_command *command = &result->commands[child->command];
+static void count(bp_child_command *commands, const living_child *child, uint64_t age_ns) {
+    bp_child_command *command = &commands[child->command];
     int status = child->status;
     bool is_known =
         (bp_fd_is_ours(child->fd, child->mark) && read_exit(child->fd, &status)) || status != 0;
@@ -244,12 +255,12 @@ bool bp_child_watch_look(bp_child_watch *watch) {
             continue;
         }
         if (child->command != UNKNOWN) {
-            count(result, child, age_of(watch, child));
+            count(watch->commands, child, age_of(watch, child));
         }
         bp_fd_close_ours(child->fd, child->mark);
     }
     watch->living_count = are_few ? left_count : watch->living_count;
-    return result->ended_count > 0 || result->command_count > 0;
+    return result->ended_count > 0 || watch->command_count > 0 || watch->commands[OWN].is_own;
 }
 
 bp_children bp_child_watch_result(const bp_child_watch *watch) {
@@ -259,9 +270,17 @@ bp_children bp_child_watch_result(const bp_child_watch *watch) {
         return result;
     }
     result = watch->result;
+    bp_child_command commands[OWN + 1];
+    memcpy(commands, watch->commands, sizeof commands);
     for (size_t i = 0; i < watch->living_count; i++) {
         if (watch->living[i].command != UNKNOWN) {
-            count(&result, &watch->living[i], age_of(watch, &watch->living[i]));
+            count(commands, &watch->living[i], age_of(watch, &watch->living[i]));
+        }
+    }
+    /* Beside others, its own ones may have executed one of them unseen. */
+    for (size_t i = 0; i <= OWN; i++) {
+        if (commands[i].count > 0 && (i != OWN || result.command_count == 0)) {
+            result.commands[result.command_count++] = commands[i];
         }
     }
     result.has_reads = result.has_reads && read_chars(watch->task, &chars);
