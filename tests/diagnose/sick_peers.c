@@ -7,6 +7,7 @@
 #include <linux/aio_abi.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -213,6 +214,44 @@ static void own_event_shared(void) {
     (void)start_child(wait_for_ever);
     say_ready();
     wait_for_event();
+}
+
+static sem_t posted;
+static int to_child[2], to_parent[2];
+
+static void post(int number) {
+    (void)number;
+    (void)sem_post(&posted);
+}
+
+static void echo(void) {
+    char byte;
+    check(close(to_child[1]));
+    check(close(to_parent[0]));
+    while (read(to_child[0], &byte, 1) == 1 && write(to_parent[1], &byte, 1) == 1) {}
+}
+
+static void *read_echo(void *unused) {
+    char byte;
+    (void)!read(to_parent[0], &byte, 1);
+    return unused;
+}
+
+/* Healthy: a signal has it send work to its child, whose answer another thread reads. */
+static void posted_by_handler(void) {
+    struct sigaction action = {.sa_handler = post, .sa_flags = SA_RESTART};
+    check(sigaction(SIGUSR1, &action, NULL));
+    check(sem_init(&posted, 0, 0));
+    check(pipe(to_child));
+    check(pipe(to_parent));
+    await_call(start_child(echo), SYS_read);
+    check(close(to_child[0]));
+    check(close(to_parent[1]));
+    (void)start(read_echo, NULL, "reader");
+    say_ready();
+    while (sem_wait(&posted) == 0) {
+        (void)!write(to_child[1], "", 1);
+    }
 }
 
 /* --- answers ------------------------------------------------------------------------------ */
@@ -633,6 +672,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"own-event-of-aio", own_event_of_aio},
                                    {"own-pipe-shared", own_pipe_shared},
                                    {"workers-take-turns", workers_take_turns},
+                                   {"posted-by-handler", posted_by_handler},
                                    {"question-not-read", question_not_read},
                                    {"question-not-answered", question_not_answered},
                                    {"question-not-answered-ipv6", question_not_answered_ipv6},

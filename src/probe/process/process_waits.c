@@ -527,9 +527,18 @@ static bool is_lock(bp_process_wait_kind kind) {
 
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain);
 
-/* A thread that waits without a time limit for its own process cannot wake another. */
-static bool waits_for_own_thread(const bp_thread_state *thread) {
-    return thread->is_futex_own && thread->read.syscall.arguments[3] == 0;
+/* True if a thread waits without a time limit for its own process, and no handler of a signal may
+ * wake it. Faults come from a thread that runs, 32 and 33 are of the C library
+ * (nptl/internal-signals.h), and SIGINT is Ctrl-C, which Python always handles. */
+static bool waits_for_own_thread(const bp_process_threads *process, const bp_thread_state *thread) {
+    static const unsigned char others[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV,
+                                           SIGPIPE, SIGSYS,  SIGINT,  32,     33};
+    uint64_t handled = process->caught_signals & ~process->blocked_signals;
+    for (size_t i = 0; i < sizeof others; i++) {
+        handled &= ~((uint64_t)1 << (others[i] - 1));
+    }
+    return thread->is_futex_own && thread->read.syscall.arguments[3] == 0 && process->has_signals &&
+           handled == 0;
 }
 
 /* True if a thread that waits in the same way for the same processes was there before. */
@@ -578,7 +587,8 @@ static bool follow(struct finder *finder, uint64_t pid, struct chain *chain) {
         struct wait wait;
         finder->sees_all_threads = true;
         bool is_found = find_wait(finder, process, thread, &wait);
-        if (!(is_found || waits_for_own_thread(thread)) || !bp_thread_has_stayed(pid, thread)) {
+        if (!(is_found || waits_for_own_thread(process, thread)) ||
+            !bp_thread_has_stayed(pid, thread)) {
             *chain = begin;
             return false;
         }
