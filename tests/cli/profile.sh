@@ -108,7 +108,7 @@ fact 'a stack that is deeper than what is copied says so'
 start "$SPIN" deep
 target=$pid
 take_many
-[ "$(share '^spin;\[\.\.\.\];walk;')" -ge 70 ] || wrong "$(unzip -p "$zip" profile.folded | head -n 3)"
+[ "$(share '^spin;[[][.][.][.][]];walk;')" -ge 70 ] || wrong "$(unzip -p "$zip" profile.folded | head -n 3)"
 kill "$target"
 
 fact 'functions of a library without names are one frame each'
@@ -124,7 +124,7 @@ fact 'code that was made at run time is a frame'
 start "$SPIN" made
 target=$pid
 take_many
-[ "$(share ';\[jit\] ')" -ge 90 ] || wrong "$(unzip -p "$zip" profile.folded | head -n 3)"
+[ "$(share ';[[]jit[]] ')" -ge 90 ] || wrong "$(unzip -p "$zip" profile.folded | head -n 3)"
 kill "$target"
 
 fact 'each process of a report has its own'
