@@ -1044,6 +1044,10 @@ report("virtual", {"status": 134}, ["pure virtual method called", "terminate cal
 report("nginx", {"status": 1}, ["nginx: [emerg] bind() to 0.0.0.0:80 failed (98: in use)", "nginx: [emerg] still could not bind()"])
 report("trace", {"status": 9}, ["FATAL: bad checksum", "./bt(main+0x54)[0x557a7a76d1ed]", "/lib/libc.so.6(+0x2724a) [0x7f1a]"])
 report("merged", {"status": 1}, ["cat: x: No such file"], "output")
+report("go-verbose", {"status": 1}, ["=== RUN   TestA", "    a_test.go:3: sum is 3", "--- FAIL: TestA (0.00s)", "=== RUN   TestB", "--- PASS: TestB (0.00s)",
+    "FAIL", "FAIL\tsums\t0.1s", "FAIL"], "stdout")
+report("ctest", {"status": 8}, ["2 - b (Failed)", "Errors while running CTest"])
+report("initdb", {"status": 2}, ["could not access \"/a\"", "Run initdb or pg_basebackup to initialize a PostgreSQL data directory."])
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -1120,6 +1124,9 @@ logins|its last words: 2 failed logins in the last hour
 no-records|its last words: found no records in users
 warnings|its last words: x.c:2: error: y undeclared
 pytest|its last words: assert 3 == 4
+go-verbose|its last words: --- FAIL: TestA \(0.00s\) a_test.go:3: sum is 3
+ctest|its last words: 2 - b \(Failed\)
+initdb|its last words: could not access "/a"
 postgres|its last words: LOG:  unrecognized parameter "nosuch"
 virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)

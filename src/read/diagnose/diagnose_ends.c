@@ -98,11 +98,17 @@ static const struct {
                 {"", " bad configuration options"},    /* sshd */
                 {"", "FATAL:  configuration file \""}, /* PostgreSQL: "contains errors" */
                 {"", "LOG:  database system is shut down"},
+                {"Run initdb or pg_basebackup", ""},
                 {"", "[ERROR] Aborting"}, /* MySQL */
                 {"FAILED (", ""},         /* unittest */
                 {"Ran ", " test"},
-                {"FAIL\t", ""},               /* go test */
+                {"FAIL\t", ""}, /* go test */
+                {"--- PASS: ", ""},
+                {"--- SKIP: ", ""},
+                {"=== ", "  Test"},
+                {"ok  \t", ""},
                 {"Use \"--rerun-failed", ""}, /* ctest */
+                {"Errors while running CTest", ""},
                 {"Output from these tests are in", ""},
                 {"nginx: ", " test failed"},
                 {"dpkg: error processing", ""},
@@ -379,6 +385,9 @@ static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
         return at;
     }
     const char *rest = output_line(evidence, next);
+    if (starts_with(line, "--- FAIL: ") && !is_continuation(evidence, next)) {
+        return at > 0 && is_continuation(evidence, at - 1) ? at - 1 : at; /* go test -v */
+    }
     bool belongs =
         ends_in_colon(line) || starts_with(line, ">>> ") || starts_with(line, "--- FAIL: ");
     return belongs || starts_with(rest, "what():") || starts_with(rest, "--> ") ? next : at;
@@ -410,7 +419,7 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
         return out[0] != '\0';
     }
     uint64_t rest_at = find_rest(evidence, at);
-    const char *rest = rest_at > at ? output_line(evidence, rest_at) : "";
+    const char *rest = rest_at != at ? output_line(evidence, rest_at) : "";
     bp_trace_find_place(evidence, find_first(evidence), rest_at, place);
     if (place[0] == '\0') {
         bp_trace_find_place(evidence, find_first(evidence), at, place);
