@@ -1048,6 +1048,9 @@ report("go-verbose", {"status": 1}, ["=== RUN   TestA", "    a_test.go:3: sum is
     "FAIL", "FAIL\tsums\t0.1s", "FAIL"], "stdout")
 report("ctest", {"status": 8}, ["2 - b (Failed)", "Errors while running CTest"])
 report("initdb", {"status": 2}, ["could not access \"/a\"", "Run initdb or pg_basebackup to initialize a PostgreSQL data directory."])
+report("info", {"status": 1}, ["cannot connect to db1", "INFO cleanup done: no errors, 0 failed"])
+report("info-later", {"status": 1}, ["cannot connect to db1", "ERROR: no table INFO"])
+report("info-alone", {"status": 1}, ["reading configuration", "INFO: no errors"])
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -1127,6 +1130,9 @@ pytest|its last words: assert 3 == 4
 go-verbose|its last words: --- FAIL: TestA \(0.00s\) a_test.go:3: sum is 3
 ctest|its last words: 2 - b \(Failed\)
 initdb|its last words: could not access "/a"
+info|its last words: cannot connect to db1
+info-later|its last words: ERROR: no table INFO
+info-alone|its last words: INFO: no errors
 postgres|its last words: LOG:  unrecognized parameter "nosuch"
 virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)

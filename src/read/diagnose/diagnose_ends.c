@@ -261,35 +261,43 @@ static bool is_of_trouble(const char *line) {
     return is_found;
 }
 
-static bool has_word(const char *line, const char *word) {
+static const char *find_word(const char *line, const char *word) {
     size_t length = strlen(word);
     const char *at = strstr(line, word);
     while (at != NULL && ((at > line && isalnum((unsigned char)at[-1])) ||
                           isalnum((unsigned char)at[length]) || at[length] == '_')) {
         at = strstr(at + 1, word);
     }
-    return at != NULL;
+    return at;
 }
 
-/* A line of a service that all is well with, by its level, or that ends, by the end of the line. */
-static bool is_aside(const char *line) {
+/* A line of a service whose level says that all is well. */
+static bool has_calm_level(const char *line) {
     static const char *const levels[] = {"INFO",  "info]",  "level=info",
                                          "DEBUG", "NOTICE", "notice]"};
+    const char *at = NULL;
+    for (size_t i = 0; at == NULL && i < sizeof levels / sizeof levels[0]; i++) {
+        at = find_word(line, levels[i]);
+    }
+    char before[BP_EVIDENCE_LINE_BYTES];
+    (void)snprintf(before, sizeof before, "%.*s", at != NULL ? (int)(at - line) : 0, line);
+    return at != NULL && !is_of_trouble(before); /* not "ERROR: no table INFO" */
+}
+
+/* Such a line, or one of a service that ends, by the end of the line. */
+static bool is_aside(const char *line) {
     static const char *const ends[] = {"shutting down", "exiting", "stopped", "stopping"};
     size_t length = strlen(line);
     bool is_found = false;
     while (length > 0 && ispunct((unsigned char)line[length - 1])) {
         length--;
     }
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        is_found = is_found || has_word(line, levels[i]);
-    }
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t end = strlen(ends[i]);
         is_found =
             is_found || (length >= end && strncasecmp(line + length - end, ends[i], end) == 0);
     }
-    return is_found && !is_of_trouble(line);
+    return has_calm_level(line) || (is_found && !is_of_trouble(line));
 }
 
 /* Of the last lines the last one that says what went wrong, as standard output is mostly results.
@@ -299,7 +307,8 @@ static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     uint64_t count = evidence->output_count;
     for (uint64_t at = count; at > first && count - at < looked_at_max; at--) {
         const char *line = output_line(evidence, at - 1);
-        if (is_of_trouble(line) && !is_trailer(line) && !is_continuation(evidence, at - 1)) {
+        if (is_of_trouble(line) && !has_calm_level(line) && !is_trailer(line) &&
+            !is_continuation(evidence, at - 1)) {
             return at - 1;
         }
     }
