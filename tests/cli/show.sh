@@ -1046,6 +1046,8 @@ report("trace", {"status": 9}, ["FATAL: bad checksum", "./bt(main+0x54)[0x557a7a
 report("merged", {"status": 1}, ["cat: x: No such file"], "output")
 report("go-verbose", {"status": 1}, ["=== RUN   TestA", "    a_test.go:3: sum is 3", "--- FAIL: TestA (0.00s)", "=== RUN   TestB", "--- PASS: TestB (0.00s)",
     "FAIL", "FAIL\tsums\t0.1s", "FAIL"], "stdout")
+report("node-brace", {"status": 1}, ["Error: E", "    at async load (/a6.js:2:38) {", "  [cause]: F: f", "      at async find (/a7.js:1:9) {", "    code: 1"])
+report("peer", {"status": 1}, ["backup: cannot reach db1", "    at node1 (10.0.0.1:80)"])
 report("ctest", {"status": 8}, ["2 - b (Failed)", "Errors while running CTest"])
 report("initdb", {"status": 2}, ["could not access \"/a\"", "Run initdb or pg_basebackup to initialize a PostgreSQL data directory."])
 report("info", {"status": 1}, ["cannot connect to db1", "INFO cleanup done: no errors, 0 failed"])
@@ -1128,6 +1130,8 @@ no-records|its last words: found no records in users
 warnings|its last words: x.c:2: error: y undeclared
 pytest|its last words: assert 3 == 4
 go-verbose|its last words: --- FAIL: TestA \(0.00s\) a_test.go:3: sum is 3
+node-brace|its last words: Error: E \[cause\]: F: f; in async find \(/a7.js:1:9\)
+peer|its last words: backup: cannot reach db1
 ctest|its last words: 2 - b \(Failed\)
 initdb|its last words: could not access "/a"
 info|its last words: cannot connect to db1

@@ -1,5 +1,6 @@
 #include "diagnose/trace.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,17 @@ static bool take_python(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
     return true;
 }
 
-/* The end of ":12)"; or of ":1:7" or ":line 12" of .NET, which end the line. NULL for none. */
+/* True at the colon of "app.js:12", and not of "10.0.0.1:80". */
+static bool is_behind_extension(const char *line, const char *colon) {
+    const char *at = colon;
+    while (at > line && isalnum((unsigned char)at[-1])) {
+        at--;
+    }
+    return at > line && at[-1] == '.' && isalpha((unsigned char)at[0]);
+}
+
+/* The end of "app.js:12)"; or of ":1:7" or ":line 12" of .NET, which end the line. NULL for none.
+ */
 static const char *find_place_end(const char *line) {
     const char *found = NULL;
     bool is_second = false;
@@ -60,7 +71,8 @@ static const char *find_place_end(const char *line) {
         const char *number = at + 1 + (starts_with(at + 1, "line ") ? 5 : 0);
         const char *end = number + strspn(number, digits);
         bool is_number = end > number, is_last = is_second || number > at + 1;
-        if (is_number && (*end == ')' || (*end == '\0' && is_last))) {
+        if (is_number && ((*end == ')' && (is_second || is_behind_extension(line, at))) ||
+                          (*end == '\0' && is_last))) {
             found = *end == ')' ? end + 1 : end;
         }
         is_second = is_number && *end == ':';
