@@ -1053,6 +1053,9 @@ report("initdb", {"status": 2}, ["could not access \"/a\"", "Run initdb or pg_ba
 report("info", {"status": 1}, ["cannot connect to db1", "INFO cleanup done: no errors, 0 failed"])
 report("info-later", {"status": 1}, ["cannot connect to db1", "ERROR: no table INFO"])
 report("info-alone", {"status": 1}, ["reading configuration", "INFO: no errors"])
+report("tests", {"status": 1}, ["FAIL b: 3 is not 4", "PASS c", "1 failed, 2 passed in 0.12s"], "stdout")
+report("ninja-more", {"status": 1}, ["[1/2] f", "FAILED: a", "do f", "a: cannot frob", "[2/2] g", "built b", "ninja: build stopped: subcommand failed."], "stdout")
+report("ninja-silent", {"status": 1}, ["[1/1] f", "FAILED: a", "do f", "ninja: build stopped: subcommand failed."], "stdout")
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -1128,7 +1131,7 @@ lint|its last words: lint: file a.yaml contains errors
 logins|its last words: 2 failed logins in the last hour
 no-records|its last words: found no records in users
 warnings|its last words: x.c:2: error: y undeclared
-pytest|its last words: assert 3 == 4
+pytest|its last words: FAILED x.py::test_sum - assert 3 == 4
 go-verbose|its last words: --- FAIL: TestA \(0.00s\) a_test.go:3: sum is 3
 node-brace|its last words: Error: E \[cause\]: F: f; in async find \(/a7.js:1:9\)
 peer|its last words: backup: cannot reach db1
@@ -1137,6 +1140,9 @@ initdb|its last words: could not access "/a"
 info|its last words: cannot connect to db1
 info-later|its last words: ERROR: no table INFO
 info-alone|its last words: INFO: no errors
+tests|its last words: FAIL b: 3 is not 4
+ninja-more|its last words: a: cannot frob
+ninja-silent|its last words: do f
 postgres|its last words: LOG:  unrecognized parameter "nosuch"
 virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)

@@ -346,6 +346,24 @@ static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint6
     return at;
 }
 
+/* The end of what the last command of ninja said that failed, which others may follow; else the
+ * count. */
+static uint64_t find_end(const bp_evidence *evidence, uint64_t first) {
+    uint64_t count = evidence->output_count;
+    if (count > first && starts_with(output_line(evidence, count - 1), "ninja: build stopped")) {
+        for (uint64_t at = count - 1; at > first; at--) {
+            uint64_t end = at + 1; /* below the command */
+            while (end < count - 1 && output_line(evidence, end)[0] != '[') {
+                end++;
+            }
+            if (starts_with(output_line(evidence, at - 1), "FAILED: ") && end > at + 1) {
+                return end;
+            }
+        }
+    }
+    return count;
+}
+
 /* The line that says why: where a runtime begins to, or else the last one that is not a mere
  * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
  * for none. */
@@ -356,16 +374,22 @@ static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
     bool has_failed = takes_any && !is_stdout;
     uint64_t found = find_ending(evidence, first, false);
     found = found == count ? find_ending(evidence, first, true) : found;
-    bool is_any = takes_any && found == count;
-    for (uint64_t at = count; found == count && at > first; at--) {
-        bool is_over = is_trailer(output_line(evidence, at - 1));
+    bool is_any = takes_any && found == count, is_of_tests = false;
+    uint64_t end = find_end(evidence, first);
+    has_failed = has_failed || end < count;
+    for (uint64_t at = end; found == count && at > first; at--) {
+        const char *line = output_line(evidence, at - 1);
+        bool is_over = is_trailer(line);
+        is_of_tests = is_of_tests || is_of_pytest(line + strspn(line, digits));
         if (!is_over && !is_continuation(evidence, at - 1)) {
             found = has_failed ? at - 1 : count;
             break;
         }
         has_failed = has_failed || is_over;
     }
-    if (is_any && (found == count ? is_stdout : is_aside(output_line(evidence, found)))) {
+    bool looks_further =
+        found == count ? is_stdout : is_of_tests || is_aside(output_line(evidence, found));
+    if (is_any && looks_further) {
         uint64_t trouble = find_trouble(evidence, first);
         found = trouble < count ? trouble : found;
     } else if (is_any && found == count && count > first) {
