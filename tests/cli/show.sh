@@ -1044,16 +1044,33 @@ report("virtual", {"status": 134}, ["pure virtual method called", "terminate cal
 report("nginx", {"status": 1}, ["nginx: [emerg] bind() to 0.0.0.0:80 failed (98: in use)", "nginx: [emerg] still could not bind()"])
 report("trace", {"status": 9}, ["FATAL: bad checksum", "./bt(main+0x54)[0x557a7a76d1ed]", "/lib/libc.so.6(+0x2724a) [0x7f1a]"])
 report("merged", {"status": 1}, ["cat: x: No such file"], "output")
+stack = ["goroutine 1 [running]:", "runtime/debug.Stack()", "\t/go/stack.go:24 +0x5e", "main.work.func1()", "\t/srv/x.go:4 +0x1",
+    "panic({0x1, 0x2})", "\t/go/panic.go:7 +0x1", "main.work()", "\t/srv/x.go:9 +0x1"]
+report("go-recovered", {"status": 2}, ["panic: job 1 bad"] + stack + ["upload is gone"])
+report("go-recovered-last", {"status": 2}, ["panic: job 1 bad"] + stack)
+report("go-logged", {"status": 2}, ["level=error msg=\"panic: recovered\"", "panic: nil map", "goroutine 1 [running]:", "main.main()", "\t/srv/x.go:12 +0x1"])
 report("go-verbose", {"status": 1}, ["=== RUN   TestA", "    a_test.go:3: sum is 3", "--- FAIL: TestA (0.00s)", "=== RUN   TestB", "--- PASS: TestB (0.00s)",
     "FAIL", "FAIL\tsums\t0.1s", "FAIL"], "stdout")
+report("node-deep", {"status": 1}, ["AssertionError [ERR_ASSERTION]: Expected to be deep-equal:", "+ actual - expected", "  {", "+   3", "-   2", "  }",
+    "    at check (/srv/x.js:2:27)", "Node.js v20.20.2"])
 report("node-brace", {"status": 1}, ["Error: E", "    at async load (/a6.js:2:38) {", "  [cause]: F: f", "      at async find (/a7.js:1:9) {", "    code: 1"])
 report("peer", {"status": 1}, ["backup: cannot reach db1", "    at node1 (10.0.0.1:80)"])
+report("full-stop", {"status": 1}, ["Traceback (most recent call last):", "  File \"app.py\", line 3, in work", "E: exit status 1."])
 report("ctest", {"status": 8}, ["2 - b (Failed)", "Errors while running CTest"])
 report("initdb", {"status": 2}, ["could not access \"/a\"", "Run initdb or pg_basebackup to initialize a PostgreSQL data directory."])
 report("info", {"status": 1}, ["cannot connect to db1", "INFO cleanup done: no errors, 0 failed"])
 report("info-later", {"status": 1}, ["cannot connect to db1", "ERROR: no table INFO"])
 report("info-alone", {"status": 1}, ["reading configuration", "INFO: no errors"])
 report("tests", {"status": 1}, ["FAIL b: 3 is not 4", "PASS c", "1 failed, 2 passed in 0.12s"], "stdout")
+valgrind = ["==1== Conditional jump or move", "==1==    at 0x10: main (val.c:3)"]
+report("valgrind-before", {"status": 2}, valgrind + ["config: missing key port"])
+report("valgrind-last", {"status": 2}, ["config: missing key port"] + valgrind)
+report("group", {"status": 1}, ["  + Exception Group Traceback (most recent call last):", "  |   File \"x.py\", line 6, in <module>",
+    "  | ExceptionGroup: in a TaskGroup (1 sub-exception)", "  +-+---------------- 1 ----------------", "    | Traceback (most recent call last):",
+    "    |     raise ValueError()", "    | ValueError: cannot load", "    +------------------------------------"])
+report("side-thread", {"status": 9}, ["Exception in thread \"pool-1\" E: e", "\tat X.run", "Caused by: F: f", "\t... 1 more", "server unreachable"])
+report("side-thread-last", {"status": 9}, ["Exception in thread T-1:", "Traceback (most recent call last):", "  File \"a.py\", line 2, in f", "KeyError: 1"])
+report("main-thread", {"status": 1}, ["Exception in thread \"main\" E: e", "\tat X.run", "shut down"])
 report("ninja-more", {"status": 1}, ["[1/2] f", "FAILED: a", "do f", "a: cannot frob", "[2/2] g", "built b", "ninja: build stopped: subcommand failed."], "stdout")
 report("ninja-silent", {"status": 1}, ["[1/1] f", "FAILED: a", "do f", "ninja: build stopped: subcommand failed."], "stdout")
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
@@ -1132,15 +1149,26 @@ logins|its last words: 2 failed logins in the last hour
 no-records|its last words: found no records in users
 warnings|its last words: x.c:2: error: y undeclared
 pytest|its last words: FAILED x.py::test_sum - assert 3 == 4
+go-recovered|its last words: upload is gone
+go-recovered-last|its last words: panic: job 1 bad; in main.work \(x.go:9\)
+go-logged|its last words: panic: nil map; in main.main \(x.go:12\)
 go-verbose|its last words: --- FAIL: TestA \(0.00s\) a_test.go:3: sum is 3
+node-deep|its last words: AssertionError \[ERR_ASSERTION\]: .*; in check \(/srv/x.js:2:27\)
 node-brace|its last words: Error: E \[cause\]: F: f; in async find \(/a7.js:1:9\)
 peer|its last words: backup: cannot reach db1
+full-stop|its last words: E: exit status 1; in work \(app.py:3\)
 ctest|its last words: 2 - b \(Failed\)
 initdb|its last words: could not access "/a"
 info|its last words: cannot connect to db1
 info-later|its last words: ERROR: no table INFO
 info-alone|its last words: INFO: no errors
 tests|its last words: FAIL b: 3 is not 4
+valgrind-before|its last words: config: missing key port
+valgrind-last|its last words: ==1== Conditional jump or move; in main \(val.c:3\)
+group|its last words: ValueError: cannot load
+side-thread|its last words: server unreachable
+side-thread-last|its last words: Exception in thread T-1: KeyError: 1; in f \(a.py:2\)
+main-thread|its last words: Exception in thread "main" E: e
 ninja-more|its last words: a: cannot frob
 ninja-silent|its last words: do f
 postgres|its last words: LOG:  unrecognized parameter "nosuch"

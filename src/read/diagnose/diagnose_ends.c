@@ -42,10 +42,12 @@ static const struct {
                {"Fatal error: ", 0}, /* PHP, Swift, OCaml */
                {"FATAL ERROR: ", 0}, /* V8 */
                {"Fatal Python error: ", 0},
-               {"Check failed: ", 0}, /* glog, Abseil, Chromium */
-               {" at pc=0x", 0},      /* the signal that HotSpot caught */
+               {"AssertionError [ERR_ASSERTION]: ", 0}, /* Node */
+               {"Check failed: ", 0},                   /* glog, Abseil, Chromium */
+               {" at pc=0x", 0},                        /* the signal that HotSpot caught */
                {"There is insufficient memory for the Java", 0},
-               {"Exception in thread", 0}, /* Java */
+               {"Exception in thread", 0}, /* Java, Python */
+               {"+ Exception Group Traceback", 0},
                {"Sanitizer: ", 0},
                {"==    at 0x", 0}, /* valgrind, below its error */
                {"runtime error: ", 0},
@@ -167,26 +169,6 @@ static bool is_marked(const bp_evidence *evidence, uint64_t first, uint64_t at) 
            strstr(before, "error: ") == NULL;
 }
 
-/* Where a line begins the end, of all lines or of those that have a place near it; else the count.
- */
-static uint64_t find_ending(const bp_evidence *evidence, uint64_t first, bool is_near) {
-    enum { marked_max = 3 };
-    uint64_t count = evidence->output_count;
-    for (uint64_t at = first; at < count; at++) {
-        const char *line = output_line(evidence, at);
-        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-            bool is_wanted = is_near ? count - at <= endings[i].line_max : endings[i].line_max == 0;
-            if (is_wanted && strstr(line, endings[i].words) != NULL) {
-                return at;
-            }
-        }
-        if (is_near && count - at <= marked_max && is_marked(evidence, first, at)) {
-            return at;
-        }
-    }
-    return count;
-}
-
 /* "x.c:1:24: warning: …", "X.java:3: warning: …"; not what another program warns of, at a time of
  * day or of a host with its port. */
 static bool is_of_compiler(const char *line) {
@@ -235,6 +217,15 @@ static bool is_native_trace(const char *line) {
            starts_with(line, "-----") || starts_with(line, "=====") || starts_with(line, "!!!!!");
 }
 
+/* "main.work(0x1)", above "\t/srv/app.go:12 +0x1d". */
+static bool is_of_go(const bp_evidence *evidence, uint64_t number) {
+    const char *next =
+        number + 1 < evidence->output_count ? bp_output_line(evidence, number + 1) : "";
+    const char *line = bp_output_line(evidence, number);
+    return (starts_with(line, "goroutine ") && isdigit((unsigned char)line[10])) ||
+           (starts_with(next, "\t/") && strstr(next, ".go:") != NULL);
+}
+
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
 static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     const char *line = bp_output_line(evidence, number);
@@ -243,7 +234,8 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
                           output_line(evidence, number + 1)[0] == '^' &&
                           bp_output_line(evidence, number + 1)[0] != '^';
     return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
-           starts_with(line, ">>> ") || (row_bytes > 0 && starts_with(line + row_bytes, " |"));
+           is_of_go(evidence, number) || starts_with(line, ">>> ") ||
+           (row_bytes > 0 && starts_with(line + row_bytes, " |"));
 }
 
 /* Words of a line that says what went wrong, in lower case. */
@@ -315,6 +307,67 @@ static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     return count;
 }
 
+/* True if a line follows that is no part of a report of an exception: of its message, which ends
+ * where the trace begins, or the one line below the trace of Python. */
+static bool is_followed(const bp_evidence *evidence, uint64_t at) {
+    static const char *const begins[] = {"Caused by: ", "Exception in thread", NULL};
+    bool is_of_message = true, is_of_python = false;
+    for (at++; at < evidence->output_count; at++) {
+        const char *line = output_line(evidence, at);
+        if (is_continuation(evidence, at)) {
+            is_of_message = false;
+        } else if (starts_with(line, "Traceback (most")) {
+            is_of_python = true;
+        } else if (bp_array_has_start(begins, line)) {
+            is_of_message = true;
+        } else if (!is_of_message && !is_of_python) {
+            return true;
+        } else {
+            is_of_python = is_of_python && is_of_message;
+        }
+    }
+    return false;
+}
+
+/* What the program said may have been no end: a panic in other words, or one that was recovered; an
+ * error of valgrind, or in another thread, before a reason of its own. */
+static bool was_survived(const bp_evidence *evidence, uint64_t at, const char *words) {
+    uint64_t count = evidence->output_count;
+    const char *newest = output_line(evidence, count - 1);
+    if (starts_with(words, "panic: ")) {
+        return words > output_line(evidence, at) ||
+               (at + 2 < count && starts_with(output_line(evidence, at + 2), "runtime/debug."));
+    }
+    if (starts_with(words, "==    at 0x")) {
+        return !starts_with(newest, "==") && is_of_trouble(newest);
+    }
+    bool may_go_on = starts_with(words, "+ Exception Group") ||
+                     (starts_with(words, "Exception in thread") &&
+                      !starts_with(words, "Exception in thread \"main\""));
+    return may_go_on && is_followed(evidence, at);
+}
+
+/* Where a line begins the end, of all lines or of those that have a place near it; else the count.
+ */
+static uint64_t find_ending(const bp_evidence *evidence, uint64_t first, bool is_near) {
+    enum { marked_max = 3 };
+    uint64_t count = evidence->output_count;
+    for (uint64_t at = first; at < count; at++) {
+        const char *line = output_line(evidence, at);
+        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+            bool is_wanted = is_near ? count - at <= endings[i].line_max : endings[i].line_max == 0;
+            const char *words = is_wanted ? strstr(line, endings[i].words) : NULL;
+            if (words != NULL && !was_survived(evidence, at, words)) {
+                return at;
+            }
+        }
+        if (is_near && count - at <= marked_max && is_marked(evidence, first, at)) {
+            return at;
+        }
+    }
+    return count;
+}
+
 /* The first line that may say why. A trace that is longer, as of a recursion, is searched up to the
  * line that it belongs to. */
 static uint64_t find_first(const bp_evidence *evidence) {
@@ -333,6 +386,13 @@ static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint6
     const char *line = output_line(evidence, at);
     if (strstr(line, "==    at 0x") != NULL && at > first) {
         return at - 1;
+    }
+    for (uint64_t i = evidence->output_count; starts_with(line, "+ Exception Group") && i > at;
+         i--) {
+        const char *error = output_line(evidence, i - 1);
+        if (starts_with(error, "| ") && error[2] != ' ') {
+            return i - 1;
+        }
     }
     const char *above = at > first ? output_line(evidence, at - 1) : "";
     if (ends_in_colon(above) && is_of_trouble(above)) {
@@ -457,9 +517,14 @@ static bool find_last_words(const bp_evidence *evidence, bool takes_any, char ou
     if (place[0] == '\0') {
         bp_trace_find_place(evidence, find_first(evidence), at, place);
     }
-    if (!join_exception(output_line(evidence, at), rest, out)) {
-        (void)snprintf(out, words_bytes, "%s%s%s", output_line(evidence, at),
-                       rest[0] != '\0' ? " " : "", rest);
+    const char *line = output_line(evidence, at);
+    line += starts_with(line, "| ") ? 2 : 0; /* of a group of exceptions */
+    if (!join_exception(line, rest, out)) {
+        (void)snprintf(out, words_bytes, "%s%s%s", line, rest[0] != '\0' ? " " : "", rest);
+    }
+    size_t length = strlen(out);
+    if (place[0] != '\0' && length > 1 && out[length - 1] == '.' && out[length - 2] != '.') {
+        out[length - 1] = '\0'; /* the place follows */
     }
     return true;
 }

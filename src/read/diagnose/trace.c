@@ -17,6 +17,8 @@ static bool starts_with(const char *line, const char *words) {
 
 static const char digits[] = "0123456789";
 
+enum { looked_at_max = 64 }; /* lines of a trace */
+
 static bool is_indented(const char *line) {
     return line[0] == ' ' || line[0] == '\t';
 }
@@ -156,14 +158,28 @@ static bool find_above(const bp_evidence *evidence, uint64_t first, uint64_t at,
 
 /* Lines between an error and its trace that are not indented. */
 static bool is_between(const char *line) {
-    static const char *const begins[] = {"[signal ", "[recovered]", "goroutine ", "Current thread ",
-                                         "#",        "Thread 0x",   NULL};
+    static const char *const begins[] = {
+        "[signal ", "[recovered]", "goroutine ", "Current thread ",
+        "#",        "Thread 0x",   "+ ",         "- ", /* Node, of values that differ */
+        NULL};
     return bp_array_has_start(begins, line);
+}
+
+/* The last "panic(" in the trace of a goroutine, above which is what ran after it; else `at`. */
+static uint64_t find_panic(const bp_evidence *evidence, uint64_t at) {
+    uint64_t found = at;
+    for (uint64_t i = at + 1; i < evidence->output_count && i <= at + looked_at_max; i++) {
+        const char *line = bp_output_line(evidence, i);
+        if (starts_with(line, "goroutine ")) {
+            break;
+        }
+        found = starts_with(line, "panic(") ? i : found;
+    }
+    return found;
 }
 
 void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t at,
                          char out[BP_TRACE_PLACE_BYTES]) {
-    enum { looked_at_max = 64 };
     bool is_found = false, is_of_go = false, is_near = true;
     if (find_above(evidence, first, at, out)) {
         return;
@@ -175,7 +191,11 @@ void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t a
         if (is_of_go && begins_of_go) {
             break; /* another one */
         }
-        is_of_go = is_of_go || begins_of_go;
+        if (begins_of_go) {
+            i = find_panic(evidence, i);
+            is_of_go = true;
+            continue;
+        }
         if (starts_with(before, "# Problematic frame:") && strlen(line) > 5) {
             bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, line + 5);
             is_found = true;
