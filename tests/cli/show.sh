@@ -814,24 +814,26 @@ python3 -c 'import json, zipfile
 def client(ms): return {"protocol": "tcp", "state": "established", "accepted": True, **({"unanswered_ms": ms} if ms else {})}
 def asked(sent, received=None, remote="10.0.0.1:5432"): return {"protocol": "tcp", "state": "established", "accepted": False,
     "remote": remote, "sent_ms_ago": sent, **({} if received is None else {"received_ms_ago": received})}
-def report(name, *sockets):
+def report(name, *sockets, **members):
     with zipfile.ZipFile(name + ".zip", "w") as report:
         report.writestr("metadata.json", json.dumps({"pid": 7}))
-        report.writestr("files.json", json.dumps({"files": [{"number": i, "kind": "socket", "socket": s}
+        report.writestr("files.json", json.dumps({"files": [{"number": i, "kind": "socket", "socket": s, **members}
             for i, s in enumerate(sockets)]}))
 report("asked", client(5000), client(2000), asked(4000), asked(3000), asked(2500, remote="10.0.0.2:80"), asked(9000, 100))
 report("unread", client(5000), {**asked(4000), "peer_unread_bytes": 9})
+report("shared", client(5000), asked(4000), shared=True)
 report("heartbeat", client(2000), asked(9000))
 report("answered", client(None), asked(4000, 4000))
 report("no-client", client(None), asked(4000))
 report("short", client(900), asked(800))'
-for name in asked unread heartbeat answered no-client short; do
+for name in asked unread shared heartbeat answered no-client short; do
     run show "$name.zip"
     echo "$name $(sed -n 's/^ *\(.*got nothing for.*\)  \[files.json\]$/\1/p' out)"
     rm "$name.zip"
 done >found
 expect_same 'what is said' 'asked 2 clients sent data, probably wait for an answer, and got nothing for 2.0 s or more since; meanwhile the other end sent nothing on 2 connections to 10.0.0.1:5432 since data last went there, or since it was connected
 unread ! 1 client sent data and got nothing for 5.0 s or more since; meanwhile the other end sent nothing on 1 connection to 10.0.0.1:5432 since data last went there, or since it was connected, and left 9 bytes unread
+shared 
 heartbeat 
 answered 
 no-client 

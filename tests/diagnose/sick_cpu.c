@@ -112,6 +112,8 @@ static void ask_for_ever(void) {
     char byte;
     for (;;) {
         int fd = socket(AF_INET, SOCK_STREAM, 0);
+        /* Nothing of it stays in the kernel, where a capture would have to read it. */
+        check(setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger)));
         check(connect(fd, (struct sockaddr *)&server, sizeof server));
         (void)read(fd, &byte, 1);
         (void)close(fd);

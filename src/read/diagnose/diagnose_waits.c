@@ -761,9 +761,11 @@ typedef struct upstream {
     uint64_t client_count, shortest_ms, longest_ms; /* who had no answer, and for how long */
 } upstream;
 
-static void add_client(const bp_json_tree *socket, upstream *found) {
-    uint64_t waited_ms = bp_json_tree_uint_or(socket, "unanswered_ms", 0);
-    if (waited_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS) {
+/* Who shares a connection may be the one that answers. */
+static void add_client(const bp_json_tree *file, upstream *found) {
+    uint64_t waited_ms =
+        bp_json_tree_uint_or(bp_json_tree_object(file, "socket"), "unanswered_ms", 0);
+    if (waited_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS && !bp_json_tree_is_true(file, "shared")) {
         bool is_shortest = found->client_count++ == 0 || waited_ms < found->shortest_ms;
         found->shortest_ms = is_shortest ? waited_ms : found->shortest_ms;
         found->longest_ms = waited_ms > found->longest_ms ? waited_ms : found->longest_ms;
@@ -794,7 +796,7 @@ void bp_diagnose_upstream(bp_evidence *evidence) {
     bool is_sure = evidence->running == BP_DIAGNOSIS_UPSTREAM;
     upstream found = {.file = NULL};
     for (size_t i = 0; i < evidence->files.count; i++) {
-        add_client(bp_json_tree_object(evidence->files.rows[i], "socket"), &found);
+        add_client(evidence->files.rows[i], &found);
     }
     for (size_t i = 0; i < evidence->files.count && found.client_count > 0; i++) {
         add_upstream(evidence->files.rows[i], &found);
