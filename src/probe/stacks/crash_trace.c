@@ -110,7 +110,8 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_page_python(page, &symbols, read_memory, self, &self->python);
     if (status != BUGPACK_OK && memmem(page->maps, page->maps_bytes, "python3", 7) != NULL) {
         (void)snprintf(self->python.python_reason, sizeof self->python.python_reason,
-                       "its files could not be read in time");
+                       "its files could not be read%s",
+                       status == BUGPACK_ERR_TIMEOUT ? " in time" : "");
     }
 }
 

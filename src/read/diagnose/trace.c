@@ -114,7 +114,9 @@ static bool take_go(const char *function, const char *line, char out[BP_TRACE_PL
         "math.",     "math/",     "mime/",      "net.",        "net/",     "os.",
         "os/",       "path/",     "reflect.",   "regexp.",     "regexp/",  "slices.",
         "sort.",     "strconv.",  "strings.",   "sync.",       "sync/",    "syscall.",
-        "testing.",  "text/",     "time.",      "created by ", NULL};
+        "testing.",  "text/",     "time.",      "created by ", "embed.",   "expvar.",
+        "flag.",     "index/",    "iter.",      "maps.",       "plugin.",  "unicode/",
+        "unique.",   "vendor/",   NULL};
     const char *end = strrchr(function, '(');
     if (line[0] != '\t' || end == NULL || bp_array_has_start(libraries, function)) {
         return false;
