@@ -260,5 +260,5 @@ int main(int argument_count, char **arguments) {
     } else if (strcmp(arguments[1], "emit") == 0) {
         status = emit();
     }
-    return fflush(stdout) == 0 ? status : 1;
+    return fflush(stdout) == 0 ? status : fail("its output");
 }
