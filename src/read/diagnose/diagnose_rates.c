@@ -11,23 +11,13 @@ static double wakes_per_sec(const bp_evidence *evidence, const bp_thread *thread
     return thread->voluntary_switches / evidence->window_ms * 1000;
 }
 
-/* True if its kernel stack is in such a call, or half of its samples and more are in one or in the
- * handler: one whose timer is fast hardly ever sleeps in it. */
-static bool was_in_pause(const bp_evidence *evidence, const bp_thread *thread) {
-    const bp_call_tree *profile = evidence->profile;
-    uint32_t of_thread = profile != NULL ? bp_call_tree_thread(profile, thread->name) : 0;
-    uint32_t node = of_thread != 0 ? profile->nodes[of_thread].first_child : 0;
+/* True if its kernel stack is in such a call: one whose timer is fast hardly ever sleeps in it. */
+static bool was_in_pause(const bp_thread *thread) {
     bool is_found = false;
     BP_JSON_EACH (frame, bp_json_tree_rows(thread->row, "kernel_stack")) {
         const char *name = bp_json_tree_value(frame);
         is_found =
             is_found || strstr(name, "sys_pause") != NULL || strstr(name, "sigsuspend") != NULL;
-    }
-    while (!is_found && node != 0 && bp_call_tree_is_half(profile, node, of_thread)) {
-        const char *name = bp_call_tree_node_name(profile, node);
-        is_found = strcmp(name, "pause") == 0 || strstr(name, "sigsuspend") != NULL ||
-                   strcmp(name, "<signal handler called>") == 0;
-        node = profile->nodes[node].first_child;
     }
     return is_found;
 }
@@ -39,7 +29,7 @@ const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread 
     const bp_json_tree *handlers = bp_json_tree_rows(evidence->waits, "signal_handlers");
     const char *found = NULL;
     bool is_awake = thread->syscall[0] == '\0';
-    if (bp_array_has_text(calls, thread->syscall) || (is_awake && was_in_pause(evidence, thread))) {
+    if (bp_array_has_text(calls, thread->syscall) || (is_awake && was_in_pause(thread))) {
         BP_JSON_EACH (handler, handlers) {
             const char *name = bp_json_tree_value(handler);
             if (bp_array_has_text(others, name)) {
