@@ -22,6 +22,17 @@ typedef struct archive_file {
     bp_archive *archive;
 } archive_file;
 
+/* Bytes that do not compress. */
+static inline void archive_fill_noise(unsigned char *bytes, size_t byte_count) {
+    uint64_t state = 88172645463325252u;
+    for (size_t i = 0; i < byte_count; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes[i] = (unsigned char)(state >> 32);
+    }
+}
+
 static inline void archive_file_start(archive_file *file, uint64_t wall_ns,
                                       const bp_cancel_token *token) {
     cr_assert(temp_dir_make(&file->dir));

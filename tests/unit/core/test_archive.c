@@ -19,12 +19,8 @@ static void fill(void) {
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = (unsigned char)"{ \"key\": 17 },\n"[i % 15];
     }
-    uint64_t state = 88172645463325252u;
+    archive_fill_noise(noise, sizeof noise);
     for (size_t i = 0; i < sizeof noise; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        noise[i] = (unsigned char)(state >> 32);
         both[i] = i / 100000 % 2 == 0 ? text[i] : noise[i];
     }
 }

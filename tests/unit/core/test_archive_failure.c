@@ -43,13 +43,7 @@ ssize_t pread(int fd, void *bytes, size_t byte_count, off_t offset) {
 }
 
 static void fill(void) {
-    uint32_t state = 2463534242u;
-    for (size_t i = 0; i < sizeof noise; i++) {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        noise[i] = (unsigned char)(state >> 8);
-    }
+    archive_fill_noise(noise, sizeof noise);
 }
 
 TestSuite(archive_failure, .init = fill);

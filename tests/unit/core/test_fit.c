@@ -10,13 +10,7 @@ enum { limit = 65536, entry_bytes = 2000, noise_bytes = 200000 };
 static unsigned char noise[noise_bytes]; /* does not compress */
 
 static void fill(void) {
-    uint64_t state = 88172645463325252u;
-    for (size_t i = 0; i < sizeof noise; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        noise[i] = (unsigned char)(state >> 32);
-    }
+    archive_fill_noise(noise, sizeof noise);
 }
 
 TestSuite(fit, .init = fill);
