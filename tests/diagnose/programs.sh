@@ -572,9 +572,8 @@ begin_redis_healthy_client() {
     await "redis-cli -s redis.sock client list | grep -q cmd=blpop"
 }
 
-start_nginx() {
-    needs nginx curl
-    truncate -s 128M access.log
+# run_nginx CONFIGURATION: with this in its http part; sets nginx.
+run_nginx() {
     cat >nginx.conf <<END
 daemon off;
 master_process off;
@@ -582,17 +581,22 @@ error_log $PWD/error.log;
 pid $PWD/nginx.pid;
 events { worker_connections 64; }
 http {
-    access_log $PWD/access.log;
     client_body_temp_path $PWD/body;
     proxy_temp_path $PWD/proxy;
     fastcgi_temp_path $PWD/fastcgi;
     uwsgi_temp_path $PWD/uwsgi;
     scgi_temp_path $PWD/scgi;
-    server { listen unix:$PWD/nginx.sock; root $PWD; }
+    $1
 }
 END
     begin nginx -p "$PWD" -c "$PWD/nginx.conf"
     nginx=$pid
+}
+
+start_nginx() {
+    needs nginx curl
+    truncate -s 128M access.log
+    run_nginx "access_log $PWD/access.log; server { listen unix:$PWD/nginx.sock; root $PWD; }"
     tell "peer=$nginx"
     await 'curl -s --unix-socket nginx.sock http://localhost/nginx.conf | grep -q daemon'
 }
@@ -627,28 +631,11 @@ start_proxy() {
     needs nginx
     start_upstream "$1"
     port=$((20000 + $$ % 10000 + row_count))
-    cat >nginx.conf <<END
-daemon off;
-master_process off;
-error_log $PWD/error.log;
-pid $PWD/nginx.pid;
-events { worker_connections 64; }
-http {
-    access_log off;
-    client_body_temp_path $PWD/body;
-    proxy_temp_path $PWD/proxy;
-    fastcgi_temp_path $PWD/fastcgi;
-    uwsgi_temp_path $PWD/uwsgi;
-    scgi_temp_path $PWD/scgi;
-    upstream behind { server 127.0.0.1:$(told upstream); keepalive 4; }
-    server {
-        listen 127.0.0.1:$port;
-        location / { proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; }
-    }
-}
-END
-    begin nginx -p "$PWD" -c "$PWD/nginx.conf"
-    nginx=$pid
+    run_nginx "access_log off; upstream behind { server 127.0.0.1:$(told upstream); keepalive 4; }
+        server {
+            listen 127.0.0.1:$port;
+            location / { proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ''; }
+        }"
     await "ss -tlnH sport = :$port | grep -q ."
     begin python3 -uc 'import socket, sys, time
 client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
