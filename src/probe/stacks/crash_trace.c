@@ -89,6 +89,7 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
     bp_crash_page *page = self->page;
     char maps[path_bytes], threads[path_bytes];
     bp_page_symbols symbols = {.abort_message = 0};
+    bugpack_status status = BUGPACK_OK;
     (void)snprintf(maps, sizeof maps, "/proc/%d/maps", (int)tid);
     (void)snprintf(threads, sizeof threads, "/proc/%d/task", (int)self->pid);
     const bp_crash_source source = {maps, threads, -1, copy_memory, has_thread_ended, self};
@@ -104,11 +105,14 @@ static void copy_crash(struct trace *self, pid_t tid, const siginfo_t *info) {
                             .context = page,
                             .answer_bytes = sizeof symbols,
                             .stall_ms = files_stall_ms};
-    bugpack_status status = self->run_aside(&aside, NULL, NULL, &symbols, &self->finder);
+    bool is_of_python = memmem(page->maps, page->maps_bytes, "python3", 7) != NULL;
+    if (is_of_python || page->signal == SIGABRT) {
+        status = self->run_aside(&aside, NULL, NULL, &symbols, &self->finder);
+    }
     bp_crash_collect_abort_message(page, &source, symbols.abort_message);
     bp_stacks_release(&self->python);
     bp_page_python(page, &symbols, read_memory, self, &self->python);
-    if (status != BUGPACK_OK && memmem(page->maps, page->maps_bytes, "python3", 7) != NULL) {
+    if (status != BUGPACK_OK && is_of_python) {
         (void)snprintf(self->python.python_reason, sizeof self->python.python_reason,
                        "its files could not be read%s",
                        status == BUGPACK_ERR_TIMEOUT ? " in time" : "");
