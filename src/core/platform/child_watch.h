@@ -30,7 +30,8 @@ typedef struct bp_children {
     bool has_counts;
     uint64_t first_count,
         last_count; /* of living children and zombies, at the first look and the last */
-    /* Of those that began within the window, but "sleep", which only parts two others. */
+    /* Commands of the children that began within the window. "sleep", which only parts two others,
+     * is left out. */
     bp_child_command commands[BP_CHILD_COMMAND_MAX];
     size_t command_count;
     bool has_more_commands;
@@ -47,7 +48,10 @@ void bp_child_watch_free(bp_child_watch *watch); /* NULL is fine */
  * ended since it was made. NULL is fine. */
 bool bp_child_watch_look(bp_child_watch *watch);
 
-/* What was seen so far. NULL is fine. */
+/* The children at the last look, with zombies. False where they are not known. NULL is fine. */
+bool bp_child_watch_count(const bp_child_watch *watch, uint64_t *ret_count);
+
+/* Everything that was seen so far. NULL is fine. */
 bp_children bp_child_watch_result(const bp_child_watch *watch);
 
 #endif

@@ -81,9 +81,7 @@ static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
                                      .vm_size_kb = snapshot->vm_size_bytes / 1024,
                                      .thread_count = snapshot->thread_count};
         (void)bp_task_count_files(sampler->task, &sample->file_count, NULL);
-        bp_children children = bp_child_watch_result(sampler->children);
-        sample->has_children = children.has_counts;
-        sample->child_count = children.last_count;
+        sample->has_children = bp_child_watch_count(sampler->children, &sample->child_count);
     }
 }
 

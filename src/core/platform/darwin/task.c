@@ -323,6 +323,12 @@ bool bp_child_watch_look(bp_child_watch *watch) {
     return false;
 }
 
+bool bp_child_watch_count(const bp_child_watch *watch, uint64_t *ret_count) {
+    (void)watch;
+    *ret_count = 0;
+    return false;
+}
+
 bp_children bp_child_watch_result(const bp_child_watch *watch) {
     (void)watch;
     return (bp_children){.look_count = 0};

@@ -48,7 +48,7 @@ struct bp_child_watch {
     unsigned again_count;
 };
 
-/* Of the arguments and the working directory of the process in a directory; 0: not known. */
+/* Hashes the arguments and the working directory of the process in a directory; 0: not known. */
 static uint64_t key_of(int dir_fd, const char *name) {
     char text[ARGUMENT_BYTES], path[PATH_MAX];
     ssize_t length = bp_proc_read_at(dir_fd, text, sizeof text, "%s/cmdline", name);
@@ -60,7 +60,8 @@ static uint64_t key_of(int dir_fd, const char *name) {
                : 0;
 }
 
-/* What the first thread has read, without its children; false where that is not known. */
+/* Counts the bytes that the first thread has read, without its children. False where that is not
+ * known. */
 static bool read_chars(const bp_task *task, uint64_t *ret_chars) {
     char text[ARGUMENT_BYTES];
     ssize_t length =
@@ -261,6 +262,11 @@ bool bp_child_watch_look(bp_child_watch *watch) {
     }
     watch->living_count = are_few ? left_count : watch->living_count;
     return result->ended_count > 0 || watch->command_count > 0 || watch->commands[OWN].is_own;
+}
+
+bool bp_child_watch_count(const bp_child_watch *watch, uint64_t *ret_count) {
+    *ret_count = watch != NULL ? watch->result.last_count : 0;
+    return watch != NULL && watch->result.has_counts;
 }
 
 bp_children bp_child_watch_result(const bp_child_watch *watch) {
