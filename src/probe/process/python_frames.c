@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 /* Bounds of what is followed and copied. */
@@ -463,4 +464,22 @@ bool bp_python_read_stack(const bp_python_layout *layout, uint64_t state,
     }
     free(attempt);
     return true;
+}
+
+void bp_python_move_frames(bp_python_stack *stack, bp_stacks *out, size_t *capacity) {
+    size_t moved = 0;
+    while (moved < stack->count && out->python_frame_count < BP_PYTHON_FRAMES_MAX &&
+           bp_array_reserve(&out->python_frames, out->python_frame_count, capacity)) {
+        out->python_frames[out->python_frame_count++] = stack->frames[moved++];
+    }
+    if (moved < stack->count) {
+        bool is_full = out->python_frame_count >= BP_PYTHON_FRAMES_MAX;
+        stack->reason = is_full ? "there are more frames than the limit"
+                                : "there was no memory for its other frames";
+    }
+    for (; moved < stack->count; moved++) {
+        free(stack->frames[moved].function);
+        free(stack->frames[moved].source);
+    }
+    stack->count = 0;
 }

@@ -90,4 +90,10 @@ typedef struct bp_python_stack {
 bool bp_python_read_stack(const bp_python_layout *layout, uint64_t state,
                           bp_python_stack *ret_stack);
 
+#define BP_PYTHON_FRAMES_MAX ((size_t)20000) /* of all threads */
+
+/* Moves the frames behind those of `out`, whose array has room for `capacity`, which is 0 at first.
+ * Where there is no more room, `reason` says so. */
+void bp_python_move_frames(bp_python_stack *stack, bp_stacks *out, size_t *capacity);
+
 #endif

@@ -93,15 +93,7 @@ void bp_page_python(const bp_crash_page *page, const bp_page_symbols *symbols,
             !bp_python_read_stack(&layout, threads[i].state, stack)) {
             continue;
         }
-        for (size_t k = 0; k < stack->count; k++) {
-            if (bp_array_reserve(&ret_python->python_frames, k, &capacity)) {
-                ret_python->python_frames[ret_python->python_frame_count++] = stack->frames[k];
-            } else {
-                free(stack->frames[k].function);
-                free(stack->frames[k].source);
-                stack->reason = "there was no memory for its other frames";
-            }
-        }
+        bp_python_move_frames(stack, ret_python, &capacity);
         (void)snprintf(ret_python->python_reason, sizeof ret_python->python_reason, "%s",
                        stack->reason);
         break;

@@ -144,18 +144,8 @@ static void read_python(struct reader *reader, uint64_t state, bp_stack_thread *
         free(stack);
         return;
     }
-    for (size_t i = 0; i < stack->count; i++) {
-        if (out->python_frame_count < BP_STACKS_PYTHON_FRAMES_MAX &&
-            bp_array_reserve(&out->python_frames, out->python_frame_count,
-                             &reader->python_capacity)) {
-            out->python_frames[out->python_frame_count++] = stack->frames[i];
-            thread->python_count++;
-        } else {
-            free(stack->frames[i].function);
-            free(stack->frames[i].source);
-            stack->reason = "there are more frames than the limit";
-        }
-    }
+    bp_python_move_frames(stack, out, &reader->python_capacity);
+    thread->python_count = out->python_frame_count - thread->first_python;
     thread->python_reason = stack->reason[0] != '\0' ? stack->reason : NULL;
     free(stack);
 }

@@ -17,7 +17,6 @@
 #define BP_STACKS_FRAME_MAX 256               /* of one thread */
 #define BP_STACKS_THREAD_MAX 4096             /* of a process */
 #define BP_STACKS_FRAMES_MAX ((size_t)100000) /* of all threads */
-#define BP_STACKS_PYTHON_FRAMES_MAX ((size_t)20000)
 
 typedef struct bp_stacks_plan {
     uint64_t birth;            /* of the first thread, as in platform/task.h; 0: any */
