@@ -280,7 +280,8 @@ uint64_t bp_make_threads(bp_json_maker *maker, const bp_evidence *evidence, bool
     qsort(threads, count, sizeof *threads, compare_threads);
     for (size_t i = 0; i < count; i++) {
         bool is_row = evidence->folder[0] == '\0' || rank_of(threads[i]) != RANK_OTHER;
-        own_percent += threads[i]->is_own ? threads[i]->cpu_percent : 0;
+        own_percent +=
+            threads[i]->is_own && threads[i]->cpu_percent > 0 ? threads[i]->cpu_percent : 0;
         if (!threads[i]->is_own && is_idle(evidence, threads[i])) {
             add_idle(&idle, threads[i]);
         } else if (is_row || threads[i]->is_own) {
