@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "platform/linux/files.h"
 #include "platform/linux/libc_calls.h"
@@ -468,16 +469,13 @@ static bool find_semaphore(const bp_process_threads *process, const bp_thread_st
 /* A server of PostgreSQL has its own locks, and says so in its title (ProcSleep, set_ps_display).
  */
 static bool find_database_lock(const bp_process_threads *process, struct wait *wait) {
-    static const char begin[] = "postgres: ", end[] = " waiting";
     char title[256];
     ssize_t length = strcmp(process->name, "postgres") != 0
                          ? -1
                          : bp_proc_read_at(AT_FDCWD, title, sizeof title - 1,
                                            "/proc/%" PRIu64 "/cmdline", process->pid);
     title[length < 0 ? 0 : length] = '\0';
-    size_t bytes = strlen(title), tail = sizeof end - 1;
-    if (bytes < tail || strcmp(title + bytes - tail, end) != 0 ||
-        strncmp(title, begin, sizeof begin - 1) != 0) {
+    if (!bp_text_begins(title, "postgres: ") || !bp_text_ends(title, " waiting")) {
         return false;
     }
     wait->is.kind = BP_WAIT_FOR_DATABASE_LOCK;

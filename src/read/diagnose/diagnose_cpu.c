@@ -47,13 +47,6 @@ static bool hands_over_lock(const bp_evidence *evidence, const bp_thread *thread
     return other_switches >= thread->voluntary_switches;
 }
 
-/* The signal of the timer that keeps a thread busy: most of what it costs is that the kernel begins
- * the handler again and again. NULL for none. */
-static const char *find_busy_timer(const bp_evidence *evidence, const bp_thread *thread) {
-    return thread->system_ms * 2 >= thread->cpu_ms ? bp_thread_timer_signal(evidence, thread)
-                                                   : NULL;
-}
-
 /*
  * A busy thread gets on if something comes in, goes out or is new in memory. What is repeated for
  * ever has none of it: no page faults in loops of C, and of the interpreters of Python, Perl,
@@ -65,7 +58,7 @@ static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool i
     double secs = (thread->cpu_ms > 0 ? thread->cpu_ms : evidence->window_ms) / 1000;
     bool is_woken = thread->voluntary_switches >= wakes_per_sec * secs &&
                     !hands_over_lock(evidence, thread, secs) &&
-                    find_busy_timer(evidence, thread) == NULL;
+                    bp_thread_busy_timer(evidence, thread) == NULL;
     if (thread->page_faults >= faults_per_sec * secs || is_woken) {
         return true;
     }
@@ -260,7 +253,6 @@ void bp_diagnose_spin(bp_evidence *evidence) {
         /* Less where it is known to have been ready at both ends. */
         double starved_percent = thread->run_delay_ms >= 0 ? 5 : 20;
         /* One that sleeps only for the interpreter's lock ran, or waited for a CPU, else. */
-        const char *signal = find_busy_timer(evidence, thread);
         bool is_never_asleep =
             thread->voluntary_switches == 0 ||
             (thread->run_delay_ms >= 0 &&
@@ -290,7 +282,7 @@ void bp_diagnose_spin(bp_evidence *evidence) {
             bp_thread_argument(thread), BP_TEXT(has_rate ? ", born in the window," : ""),
             BP_TEXT(is_starved ? "wanted a whole CPU, and got" : "used"),
             BP_NUMBER(percent, 0, " %"), BP_SECS(lived_ms), BP_NUMBER(kernel_percent, 0, " %"),
-            BP_TEXT(place), BP_TEXT(signal), BP_TEXT(moved));
+            BP_TEXT(place), BP_TEXT(bp_thread_busy_timer(evidence, thread)), BP_TEXT(moved));
     }
 }
 

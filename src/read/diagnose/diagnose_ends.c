@@ -1,14 +1,15 @@
 /* Diagnoses of how a process ended, what it said before, and what is missing from its report. */
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
+#include "diagnose/last_words.h"
 #include "diagnose/trace.h"
 #include "entries/frames.h"
 #include "model/entry.h"
@@ -16,133 +17,12 @@
 
 /* --- what it said ------------------------------------------------------------------------- */
 
-/* How runtimes begin what they say of an end, before a trace of any length; `line_max`: that many
- * lines at most, 0 for any. What a shell script survived, or a server tried again, may be further
- * back: such a line is looked for where there is none of the others. */
-static const struct {
-    const char *words;
-    uint64_t line_max;
-} endings[] = {{"terminate called", 0},                      /* libstdc++ */
-               {"terminating due to uncaught exception", 0}, /* libc++ */
-               {"Assertion `", 0},                           /* glibc */
-               {"Assertion failed", 0},                      /* musl, macOS */
-               {"detected ***", 0}, /* glibc's fortify and stack protector */
-               {"***: terminated", 0},
-               {"free(): ", 0},
-               {"malloc(): ", 0},
-               {"double free or corruption", 0},
-               {"corrupted size vs. prev_size", 0},
-               {"corrupted double-linked list", 0},
-               {"munmap_chunk(): ", 0},
-               {"realloc(): ", 0},
-               {"ure virtual ", 0}, /* libstdc++, libc++: "pure virtual method called" */
-               {"panicked at", 0},  /* Rust */
-               {"panic: ", 0},      /* Go */
-               {"fatal error: ", 0},
-               {"Fatal error: ", 0}, /* PHP, Swift, OCaml */
-               {"FATAL ERROR: ", 0}, /* V8 */
-               {"Fatal Python error: ", 0},
-               {"AssertionError [ERR_ASSERTION]: ", 0}, /* Node */
-               {"Check failed: ", 0},                   /* glog, Abseil, Chromium */
-               {" at pc=0x", 0},                        /* the signal that HotSpot caught */
-               {"There is insufficient memory for the Java", 0},
-               {"Exception in thread", 0}, /* Java, Python */
-               {"+ Exception Group Traceback", 0},
-               {"Sanitizer: ", 0},
-               {"==    at 0x", 0}, /* valgrind, below its error */
-               {"runtime error: ", 0},
-               {"fatal: ", 8},                     /* git, and advice */
-               {"Could not read package.json", 8}, /* npm */
-               {"404 Not Found - ", 8},
-               {" failed (", 8}, /* nginx: "bind() to 0.0.0.0:80 failed (98: …)" */
-               {"ddress already in use", 16},
-               {"error while loading shared libraries", 0}};
-
-/* Lines that only say that something failed before, or what to try: how they begin, behind a number
- * if there is one, and what is in them. */
-static const struct {
-    const char *begin, *has;
-} trailers[] = {{"make", ": *** ["},
-                {"make", ": *** Waiting for unfinished jobs"},
-                {"make", "not remade because of errors"},
-                {"make", ": Leaving directory"},
-                {"ninja: build stopped", ""},
-                {"FAILED: ", ""},
-                {"-- Configuring incomplete", ""}, /* CMake */
-                {"See also \"", ""},
-                {"compilation terminated.", ""},
-                {"collect2: error: ld returned", ""},
-                {"", "error: linker command failed"}, /* clang */
-                {"make", ": warning: "},
-                {"", ": all warnings being treated as errors"},
-                {"note: ", ""}, /* Rust */
-                {" error", ""}, /* "1 error" of javac, and clang */
-                {" warning", "generated."},
-                {"error: aborting due to", ""},
-                {"error: could not compile", ""},
-                {"For more information about this error", ""},
-                {"Some errors have detailed explanations", ""},
-                {"warning: build failed, waiting for other jobs", ""},
-                {"exit status ", ""},                      /* go run */
-                {"", "aborted due to compilation errors"}, /* Perl */
-                {"BEGIN failed--compilation aborted", ""},
-                {"Node.js v", ""},
-                {"Emitted 'error' event", ""},
-                {"}", ""},
-                {"Require stack:", ""},
-                {"- /", ""},
-                {"npm ", "A complete log of this run"},
-                {"tar: Exiting with failure status", ""},
-                {"tar: Error is not recoverable", ""},
-                {"tar: Child returned status", ""},
-                {"rsync error: ", ""},
-                {"rsync: connection unexpectedly closed", ""},
-                {"", " bad configuration options"},    /* sshd */
-                {"", "FATAL:  configuration file \""}, /* PostgreSQL: "contains errors" */
-                {"", "LOG:  database system is shut down"},
-                {"Run initdb or pg_basebackup", ""},
-                {"", "[ERROR] Aborting"}, /* MySQL */
-                {"FAILED (", ""},         /* unittest */
-                {"Ran ", " test"},
-                {"FAIL\t", ""}, /* go test */
-                {"--- PASS: ", ""},
-                {"--- SKIP: ", ""},
-                {"=== ", "  Test"},
-                {"ok  \t", ""},
-                {"Use \"--rerun-failed", ""}, /* ctest */
-                {"Errors while running CTest", ""},
-                {"Output from these tests are in", ""},
-                {"nginx: ", " test failed"},
-                {"dpkg: error processing", ""},
-                {"Errors were encountered while processing", ""},
-                {"E: Sub-process ", ""}, /* apt */
-                {"error: failed to push some refs", ""},
-                {"+", " records in"}, /* dd */
-                {"+", " records out"},
-                {" bytes", " copied, "},
-                {"stack traceback:", ""}, /* Lua, before its lines */
-                {"Stack trace:", ""},
-                {"Execution halted", ""}, /* R */
-                {"Usage: ", ""},
-                {"usage: ", ""},
-                {"", "--help"}};
-
-static const char digits[] = "0123456789";
-
-/* `searched_max`: words that are further back are no cause of the end, except in a trace. */
-enum { words_bytes = 2 * BP_EVIDENCE_LINE_BYTES, searched_max = 256 };
-
-static const char *output_line(const bp_evidence *evidence, uint64_t number) {
-    const char *line = bp_output_line(evidence, number);
-    return line + strspn(line, " \t");
-}
-
 /* The last one of so many output lines with one of these words, or NULL. */
 static const char *find_line(const bp_evidence *evidence, uint64_t line_max,
                              const char *const *words, const char **ret_at) {
     uint64_t count = evidence->output_count;
     for (uint64_t i = 1; i <= count && i <= line_max; i++) {
-        const char *line = output_line(evidence, count - i);
+        const char *line = bp_output_text(evidence, count - i);
         for (size_t k = 0; words[k] != NULL; k++) {
             *ret_at = strstr(line, words[k]);
             if (*ret_at != NULL) {
@@ -153,386 +33,10 @@ static const char *find_line(const bp_evidence *evidence, uint64_t line_max,
     return NULL;
 }
 
-static bool ends_in_colon(const char *line) {
-    return line[0] != '\0' && line[strlen(line) - 1] == ':';
-}
-
-static bool starts_with(const char *line, const char *words) {
-    return strncmp(line, words, strlen(words)) == 0;
-}
-
-/* The line that a tool points at, as redis does in its configuration. lld begins what follows its
- * error so. */
-static bool is_marked(const bp_evidence *evidence, uint64_t first, uint64_t at) {
-    const char *before = at > first ? output_line(evidence, at - 1) : "";
-    return starts_with(output_line(evidence, at), ">>> ") && !starts_with(before, ">>>") &&
-           strstr(before, "error: ") == NULL;
-}
-
-/* "x.c:1:24: warning: …", "X.java:3: warning: …"; not what another program warns of, at a time of
- * day or of a host with its port. */
-static bool is_of_compiler(const char *line) {
-    static const char *const tools[] = {
-        "cc1: ", "cc1plus: ", "clang: ", "ld: ", "ld.", "/usr/bin/ld:", NULL};
-    const char *warning = strstr(line, ": warning: ");
-    const char *end = warning != NULL ? warning : strstr(line, ": note: ");
-    if (end == NULL || bp_array_has_start(tools, line) || strstr(line, ".java:") != NULL ||
-        strstr(line, ":(.text+0x") != NULL) {
-        return end != NULL;
-    }
-    const char *colon = line + strcspn(line, ":");
-    size_t row = strspn(colon + 1, digits);
-    size_t column = colon[1 + row] == ':' ? strspn(colon + row + 2, digits) : 0;
-    return colon > line && !isdigit((unsigned char)colon[-1]) && row > 0 && column > 0 &&
-           colon + row + column + 2 == end;
-}
-
-/* "1 failed, 2 passed in 0.03s", behind its number. */
-static bool is_of_pytest(const char *line) {
-    const char *time = strstr(line, " in ");
-    const char *point = time != NULL ? time + 4 + strspn(time + 4, digits) : "";
-    return starts_with(line, " failed") && point[0] == '.' && strspn(point + 1, digits) == 2 &&
-           point[3] == 's';
-}
-
-static bool is_trailer(const char *line) {
-    line += strspn(line, digits);
-    for (size_t i = 0; i < sizeof trailers / sizeof trailers[0]; i++) {
-        if (starts_with(line, trailers[i].begin) && strstr(line, trailers[i].has) != NULL) {
-            return true;
-        }
-    }
-    return is_of_compiler(line) || is_of_pytest(line) || strcmp(line, "FAIL") == 0; /* go test */
-}
-
-/* A line of a trace of addresses: of V8 ("10: 0x195e476 [node]"), of gdb and others ("#3  0x…"), of
- * backtrace_symbols(3) ("./a(f+0x21)[0x5591…]"); or a rule above or below one. */
-static bool is_native_trace(const char *line) {
-    size_t length = strlen(line), number = strspn(line, digits);
-    const char *address = strstr(line, "[0x");
-    bool is_of_glibc = address != NULL && strspn(address + 3, "0123456789abcdef") + 4 ==
-                                              length - (size_t)(address - line);
-    return (number > 0 && starts_with(line + number, ": 0x")) ||
-           (line[0] == '#' && line[1] >= '0' && line[1] <= '9') || is_of_glibc ||
-           starts_with(line, "-----") || starts_with(line, "=====") || starts_with(line, "!!!!!");
-}
-
-/* "main.work(0x1)", above "\t/srv/app.go:12 +0x1d". */
-static bool is_of_go(const bp_evidence *evidence, uint64_t number) {
-    const char *next =
-        number + 1 < evidence->output_count ? bp_output_line(evidence, number + 1) : "";
-    const char *line = bp_output_line(evidence, number);
-    return (starts_with(line, "goroutine ") && isdigit((unsigned char)line[10])) ||
-           (starts_with(next, "\t/") && strstr(next, ".go:") != NULL);
-}
-
-/* A trace, a line of source with its number, as Rust's, or one above a caret. */
-static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
-    const char *line = bp_output_line(evidence, number);
-    size_t row_bytes = strspn(line, digits);
-    bool is_above_caret = number + 1 < evidence->output_count &&
-                          output_line(evidence, number + 1)[0] == '^' &&
-                          bp_output_line(evidence, number + 1)[0] != '^';
-    return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
-           is_of_go(evidence, number) || starts_with(line, ">>> ") ||
-           (row_bytes > 0 && starts_with(line + row_bytes, " |"));
-}
-
-/* Words of a line that says what went wrong, in lower case. */
-static const char *const troubles[] = {
-    "error",     "fail",     "fatal",    "cannot",   "could not", "unable",    "invalid",
-    "denied",    "refused",  "abort",    "panic",    "not ",      "n't ",      "no such",
-    "exception", "missing",  "timeout",  "time out", "timed out", ": out of ", "out of memory",
-    "ran out",   "too many", "exceeded", "corrupt",  NULL};
-
-static bool is_of_trouble(const char *line) {
-    bool is_found = false;
-    for (size_t i = 0; !is_found && troubles[i] != NULL; i++) {
-        is_found = strcasestr(line, troubles[i]) != NULL;
-    }
-    return is_found;
-}
-
-static const char *find_word(const char *line, const char *word) {
-    size_t length = strlen(word);
-    const char *at = strstr(line, word);
-    while (at != NULL && ((at > line && isalnum((unsigned char)at[-1])) ||
-                          isalnum((unsigned char)at[length]) || at[length] == '_')) {
-        at = strstr(at + 1, word);
-    }
-    return at;
-}
-
-/* A line of a service whose level says that all is well. */
-static bool has_calm_level(const char *line) {
-    static const char *const levels[] = {"INFO",  "info]",  "level=info",
-                                         "DEBUG", "NOTICE", "notice]"};
-    const char *at = NULL;
-    for (size_t i = 0; at == NULL && i < sizeof levels / sizeof levels[0]; i++) {
-        at = find_word(line, levels[i]);
-    }
-    char before[BP_EVIDENCE_LINE_BYTES];
-    (void)snprintf(before, sizeof before, "%.*s", at != NULL ? (int)(at - line) : 0, line);
-    return at != NULL && !is_of_trouble(before); /* not "ERROR: no table INFO" */
-}
-
-/* Such a line, or one of a service that ends, by the end of the line. */
-static bool is_aside(const char *line) {
-    static const char *const ends[] = {"shutting down", "exiting", "stopped", "stopping"};
-    size_t length = strlen(line);
-    bool is_found = false;
-    while (length > 0 && ispunct((unsigned char)line[length - 1])) {
-        length--;
-    }
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        size_t end = strlen(ends[i]);
-        is_found =
-            is_found || (length >= end && strncasecmp(line + length - end, ends[i], end) == 0);
-    }
-    return has_calm_level(line) || (is_found && !is_of_trouble(line));
-}
-
-/* Of the last lines the last one that says what went wrong, as standard output is mostly results.
- */
-static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
-    enum { looked_at_max = 8 };
-    uint64_t count = evidence->output_count;
-    for (uint64_t at = count; at > first && count - at < looked_at_max; at--) {
-        const char *line = output_line(evidence, at - 1);
-        if (is_of_trouble(line) && !has_calm_level(line) && !is_trailer(line) &&
-            !is_continuation(evidence, at - 1)) {
-            return at - 1;
-        }
-    }
-    return count;
-}
-
-/* True if a line follows that is no part of a report of an exception: of its message, which ends
- * where the trace begins, or the one line below the trace of Python. */
-static bool is_followed(const bp_evidence *evidence, uint64_t at) {
-    static const char *const begins[] = {"Caused by: ", "Exception in thread", NULL};
-    bool is_of_message = true, is_of_python = false;
-    for (at++; at < evidence->output_count; at++) {
-        const char *line = output_line(evidence, at);
-        if (is_continuation(evidence, at)) {
-            is_of_message = false;
-        } else if (starts_with(line, "Traceback (most")) {
-            is_of_python = true;
-        } else if (bp_array_has_start(begins, line)) {
-            is_of_message = true;
-        } else if (!is_of_message && !is_of_python) {
-            return true;
-        } else {
-            is_of_python = is_of_python && is_of_message;
-        }
-    }
-    return false;
-}
-
-/* What the program said may have been no end: a panic in other words, or one that was recovered; an
- * error of valgrind, or in another thread, before a reason of its own. */
-static bool was_survived(const bp_evidence *evidence, uint64_t at, const char *words) {
-    uint64_t count = evidence->output_count;
-    const char *newest = output_line(evidence, count - 1);
-    if (starts_with(words, "panic: ")) {
-        return words > output_line(evidence, at) ||
-               (at + 2 < count && starts_with(output_line(evidence, at + 2), "runtime/debug."));
-    }
-    if (starts_with(words, "==    at 0x")) {
-        return !starts_with(newest, "==") && is_of_trouble(newest);
-    }
-    bool may_go_on = starts_with(words, "+ Exception Group") ||
-                     (starts_with(words, "Exception in thread") &&
-                      !starts_with(words, "Exception in thread \"main\""));
-    return may_go_on && is_followed(evidence, at);
-}
-
-/* Where a line begins the end, of all lines or of those that have a place near it; else the count.
- */
-static uint64_t find_ending(const bp_evidence *evidence, uint64_t first, bool is_near) {
-    enum { marked_max = 3 };
-    uint64_t count = evidence->output_count;
-    for (uint64_t at = first; at < count; at++) {
-        const char *line = output_line(evidence, at);
-        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-            bool is_wanted = is_near ? count - at <= endings[i].line_max : endings[i].line_max == 0;
-            const char *words = is_wanted ? strstr(line, endings[i].words) : NULL;
-            if (words != NULL && !was_survived(evidence, at, words)) {
-                return at;
-            }
-        }
-        if (is_near && count - at <= marked_max && is_marked(evidence, first, at)) {
-            return at;
-        }
-    }
-    return count;
-}
-
-/* The first line that may say why. A trace that is longer, as of a recursion, is searched up to the
- * line that it belongs to. */
-static uint64_t find_first(const bp_evidence *evidence) {
-    uint64_t count = evidence->output_count;
-    uint64_t oldest = count > BP_EVIDENCE_LINE_MAX ? count - BP_EVIDENCE_LINE_MAX : 0;
-    uint64_t first = count > searched_max ? count - searched_max : 0;
-    while (first > oldest && is_continuation(evidence, first)) {
-        first--;
-    }
-    return first;
-}
-
-/* Of the line where the report of a tool was found, the line of it that says most: the summary of a
- * sanitizer has the place, and the error of valgrind stands above its trace. */
-static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint64_t at) {
-    const char *line = output_line(evidence, at);
-    if (strstr(line, "==    at 0x") != NULL && at > first) {
-        return at - 1;
-    }
-    for (uint64_t i = evidence->output_count; starts_with(line, "+ Exception Group") && i > at;
-         i--) {
-        const char *error = output_line(evidence, i - 1);
-        if (starts_with(error, "| ") && error[2] != ' ') {
-            return i - 1;
-        }
-    }
-    const char *above = at > first ? output_line(evidence, at - 1) : "";
-    if (ends_in_colon(above) && is_of_trouble(above)) {
-        return at - 1; /* "AssertionError: Expected values to be strictly equal:" */
-    }
-    for (uint64_t i = at; strstr(line, "Sanitizer: ") != NULL && i < evidence->output_count; i++) {
-        if (starts_with(output_line(evidence, i), "SUMMARY: ")) {
-            return i;
-        }
-    }
-    return at;
-}
-
-/* The end of what the last command of ninja said that failed, which others may follow; else the
- * count. */
-static uint64_t find_end(const bp_evidence *evidence, uint64_t first) {
-    uint64_t count = evidence->output_count;
-    if (count > first && starts_with(output_line(evidence, count - 1), "ninja: build stopped")) {
-        for (uint64_t at = count - 1; at > first; at--) {
-            uint64_t end = at + 1; /* below the command */
-            while (end < count - 1 && output_line(evidence, end)[0] != '[') {
-                end++;
-            }
-            if (starts_with(output_line(evidence, at - 1), "FAILED: ") && end > at + 1) {
-                return end;
-            }
-        }
-    }
-    return count;
-}
-
-/* The line that says why: where a runtime begins to, or else the last one that is not a mere
- * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
- * for none. */
-static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
-    uint64_t count = evidence->output_count;
-    uint64_t first = find_first(evidence);
-    bool is_stdout = evidence->is_output_stdout;
-    bool has_failed = takes_any && !is_stdout;
-    uint64_t found = find_ending(evidence, first, false);
-    found = found == count ? find_ending(evidence, first, true) : found;
-    bool is_any = takes_any && found == count, is_of_tests = false;
-    uint64_t end = find_end(evidence, first);
-    has_failed = has_failed || end < count;
-    for (uint64_t at = end; found == count && at > first; at--) {
-        const char *line = output_line(evidence, at - 1);
-        bool is_over = is_trailer(line);
-        is_of_tests = is_of_tests || is_of_pytest(line + strspn(line, digits));
-        if (!is_over && !is_continuation(evidence, at - 1)) {
-            found = has_failed ? at - 1 : count;
-            break;
-        }
-        has_failed = has_failed || is_over;
-    }
-    bool looks_further =
-        found == count ? is_stdout : is_of_tests || is_aside(output_line(evidence, found));
-    if (is_any && looks_further) {
-        uint64_t trouble = find_trouble(evidence, first);
-        found = trouble < count ? trouble : found;
-    } else if (is_any && found == count && count > first) {
-        found = count - 1;
-    }
-    return found < count ? find_headline(evidence, first, found) : count;
-}
-
-/* Its root in Java and Node, or the next line where that belongs to it, without a trace between
- * them; `at` for nothing more. */
-static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
-    const char *line = output_line(evidence, at);
-    uint64_t next = at + 1, count = evidence->output_count;
-    for (uint64_t i = count; i > next; i--) {
-        if (starts_with(bp_output_line(evidence, i - 1), "Caused by: ") ||
-            starts_with(output_line(evidence, i - 1), "[cause]: ")) {
-            return i - 1;
-        }
-    }
-    if (next < count && starts_with(output_line(evidence, next), "Traceback (most recent")) {
-        do {
-            next++;
-        } while (next < count && is_continuation(evidence, next));
-    }
-    if (next == count) {
-        return at;
-    }
-    const char *rest = output_line(evidence, next);
-    if (starts_with(line, "--- FAIL: ") && !is_continuation(evidence, next)) {
-        return at > 0 && is_continuation(evidence, at - 1) ? at - 1 : at; /* go test -v */
-    }
-    bool belongs =
-        ends_in_colon(line) || starts_with(line, ">>> ") || starts_with(line, "--- FAIL: ");
-    return belongs || starts_with(rest, "what():") || starts_with(rest, "--> ") ? next : at;
-}
-
-/* libstdc++ says in two lines what is one sentence. False where the line is none of it. */
-static bool join_exception(const char *line, const char *rest, char out[words_bytes]) {
-    static const char begin[] = "terminate called after throwing an instance of '";
-    static const char message[] = "what():";
-    if (!starts_with(line, begin)) {
-        return false;
-    }
-    const char *type = line + sizeof begin - 1;
-    rest += starts_with(rest, message) ? sizeof message - 1 : 0;
-    rest += strspn(rest, " ");
-    (void)snprintf(out, words_bytes, "uncaught exception %.*s%s%s", (int)strcspn(type, "'"), type,
-                   rest[0] != '\0' ? ": " : "", rest);
-    return true;
-}
-
-/* The last output about the end, and where its trace leads; or the abort message of glibc. False
- * with "" for none. */
-static bool find_last_words(const bp_evidence *evidence, bool takes_any, char out[words_bytes],
-                            char place[BP_TRACE_PLACE_BYTES]) {
-    uint64_t at = find_cause(evidence, takes_any);
-    place[0] = '\0';
-    if (at == evidence->output_count) {
-        bp_utf8_copy(out, words_bytes, bp_json_tree_text_or(evidence->crash, "abort_message", ""));
-        return out[0] != '\0';
-    }
-    uint64_t rest_at = find_rest(evidence, at);
-    const char *rest = rest_at != at ? output_line(evidence, rest_at) : "";
-    bp_trace_find_place(evidence, find_first(evidence), rest_at, place);
-    if (place[0] == '\0') {
-        bp_trace_find_place(evidence, find_first(evidence), at, place);
-    }
-    const char *line = output_line(evidence, at);
-    line += starts_with(line, "| ") ? 2 : 0; /* of a group of exceptions */
-    if (!join_exception(line, rest, out)) {
-        (void)snprintf(out, words_bytes, "%s%s%s", line, rest[0] != '\0' ? " " : "", rest);
-    }
-    size_t length = strlen(out);
-    if (place[0] != '\0' && length > 1 && out[length - 1] == '.' && out[length - 2] != '.') {
-        out[length - 1] = '\0'; /* the place follows */
-    }
-    return true;
-}
-
 /* Without output there is the message of glibc at most, which the crash has as its cause. */
 void bp_diagnose_last_words(bp_evidence *evidence) {
-    char words[words_bytes], place[BP_TRACE_PLACE_BYTES];
-    if (evidence->output_count > 0 && find_last_words(evidence, true, words, place)) {
+    char words[BP_LAST_WORDS_BYTES], place[BP_TRACE_PLACE_BYTES];
+    if (evidence->output_count > 0 && bp_last_words_find(evidence, true, words, place)) {
         bp_find(evidence, "its last words: {}{[; in {}]}", BP_TEXT(words), BP_TEXT(place));
     }
 }
@@ -542,17 +46,17 @@ void bp_diagnose_last_words(bp_evidence *evidence) {
 /* The cause where it is known, and else what the code of the signal means. Who calls abort says
  * why before: that is the cause. */
 void bp_diagnose_crash(bp_evidence *evidence) {
-    char frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[words_bytes];
+    char frames[BP_FRAME_LIST_BYTES], own[BP_FRAME_NAME_BYTES], cause[BP_LAST_WORDS_BYTES];
     const bp_json_tree *backtrace = bp_json_tree_object(evidence->crash, "backtrace");
     if (evidence->crash == NULL) {
         return;
     }
     bp_utf8_copy(cause, sizeof cause, bp_json_tree_text_or(evidence->crash, "cause", ""));
     if (strcmp(bp_json_tree_text_or(evidence->crash, "name", ""), "SIGABRT") == 0) {
-        char words[words_bytes], unused[BP_TRACE_PLACE_BYTES];
-        bool is_of_exception = starts_with(cause, "uncaught exception ");
-        if (find_last_words(evidence, false, words, unused) &&
-            (!is_of_exception || starts_with(words, "uncaught exception "))) {
+        char words[BP_LAST_WORDS_BYTES], unused[BP_TRACE_PLACE_BYTES];
+        bool is_of_exception = bp_text_begins(cause, "uncaught exception ");
+        if (bp_last_words_find(evidence, false, words, unused) &&
+            (!is_of_exception || bp_text_begins(words, "uncaught exception "))) {
             bp_utf8_copy(cause, sizeof cause, words);
         }
     }
@@ -691,7 +195,7 @@ void bp_diagnose_exit_status(bp_evidence *evidence) {
     if (status == 0) {
         return;
     }
-    if (status == 126 && find_line(evidence, searched_max, refusals, &at) != NULL) {
+    if (status == 126 && find_line(evidence, BP_LAST_WORDS_SEARCHED_MAX, refusals, &at) != NULL) {
         words = ", a shell's word for a command that cannot be executed";
     } else if (status == 127 && was_shell(evidence)) {
         words = ", a shell's word for a command that was not found";
@@ -721,7 +225,8 @@ void bp_diagnose_library(bp_evidence *evidence) {
         "error while loading shared libraries: ", "Error loading shared library ", NULL};
     const char *at;
     char library[BP_EVIDENCE_LINE_BYTES];
-    if (exit_status(evidence) == 127 && find_line(evidence, searched_max, words, &at) != NULL) {
+    if (exit_status(evidence) == 127 &&
+        find_line(evidence, BP_LAST_WORDS_SEARCHED_MAX, words, &at) != NULL) {
         at = strstr(at, words[0]) == at ? at + strlen(words[0]) : at + strlen(words[1]);
         size_t length = strcspn(at, ":");
         bp_utf8_copy_ends(library, sizeof library, at, length);
@@ -751,7 +256,7 @@ void bp_diagnose_child_killed(bp_evidence *evidence) {
     for (size_t i = 0; i < sizeof deaths / sizeof deaths[0]; i++) {
         const char *at;
         if (status == 128 + (uint64_t)deaths[i].number &&
-            find_line(evidence, searched_max, deaths[i].words, &at) != NULL) {
+            find_line(evidence, BP_LAST_WORDS_SEARCHED_MAX, deaths[i].words, &at) != NULL) {
             bp_find(evidence,
                     "a child of it died, probably of {}: its exit status is {}, and its output has "
                     "\"{}\"",

@@ -244,8 +244,7 @@ void bp_diagnose_memory_growth(bp_evidence *evidence) {
     }
 }
 
-/* --- address space, threads and open files
- * --------------------------------------------------------------- */
+/* --- address space, threads, children, files ---------------------------------------------- */
 
 static const uint64_t count_grown_min = 64;
 
@@ -259,7 +258,7 @@ static bool find_count(const bp_evidence *evidence, const char *key,
                        uint64_t rise_least, growth *it) {
     size_t rises_min = evidence->sample_count > 0 ? 5 : 4;
     *it = (growth){.rise_least = rise_least};
-    for (size_t i = 0; i < evidence->sample_count; i++) {
+    for (size_t i = 0; value_of != NULL && i < evidence->sample_count; i++) {
         const bp_sample *sample = &evidence->samples[i];
         if (value_of(sample) > 0 && sample->wall_ns >= evidence->samples[0].wall_ns) {
             note(it, (double)(sample->wall_ns - evidence->samples[0].wall_ns) / 1e9,
@@ -328,16 +327,11 @@ void bp_diagnose_thread_growth(bp_evidence *evidence) {
                BP_TEXT(name));
 }
 
-static uint64_t none_of(const bp_sample *sample) {
-    (void)sample;
-    return 0;
-}
-
 /* The history does not count children. Those that end and are not waited for are zombies. */
 void bp_diagnose_child_growth(bp_evidence *evidence) {
     growth it;
     uint64_t zombies = bp_json_tree_uint_or(evidence->process, "zombie_children", 0);
-    if (find_count(evidence, "child_count", none_of, count_grown_min, 1, &it) &&
+    if (find_count(evidence, "child_count", NULL, count_grown_min, 1, &it) &&
         zombies * 16 <= grown(&it)) {
         bp_find(evidence,
                 "the number of its children grew from {} to {} in {}, and hardly any ended",

@@ -22,7 +22,10 @@ static bool was_in_pause(const bp_thread *thread) {
     return is_found;
 }
 
-const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
+/* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
+ * that the process handles; NULL for none, and where it handles one that another process may send.
+ */
+static const char *find_timer_signal(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"pause", "rt_sigsuspend", NULL};
     static const char *const signals[] = {"SIGALRM", "SIGVTALRM", "SIGPROF", NULL};
     static const char *const others[] = {"SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGIO", NULL};
@@ -41,6 +44,10 @@ const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread 
     return found;
 }
 
+const char *bp_thread_busy_timer(const bp_evidence *evidence, const bp_thread *thread) {
+    return thread->system_ms * 2 >= thread->cpu_ms ? find_timer_signal(evidence, thread) : NULL;
+}
+
 /*
  * True if nobody but the clock wakes it so often: it is in a call that only time or a timer ends;
  * in poll or epoll_wait with a limit that explains the rate; or on a futex with a limit, while no
@@ -51,7 +58,7 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
     bool is_poll = strcmp(call, "poll") == 0;
     if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0 ||
-        bp_thread_timer_signal(evidence, thread) != NULL) {
+        find_timer_signal(evidence, thread) != NULL) {
         return true;
     }
     if (is_poll || strcmp(call, "epoll_wait") == 0 || strcmp(call, "epoll_pwait") == 0) {
@@ -73,14 +80,6 @@ static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *threa
     return other_switches * 10 <= thread->voluntary_switches && other_cpu_ms <= thread->cpu_ms;
 }
 
-/* True if a timer wakes it, and most of what it costs is that the kernel begins the handler: so
- * often that it hardly sleeps. One that never sleeps is a spin. */
-static bool is_kept_busy(const bp_evidence *evidence, const bp_thread *thread) {
-    static const double spin_percent = 90;
-    return thread->system_ms * 2 >= thread->cpu_ms && thread->cpu_percent < spin_percent &&
-           bp_thread_timer_signal(evidence, thread) != NULL;
-}
-
 /* The monitor of Go's scheduler sleeps for 20 us at a time while others work ("sysmon" in
  * runtime/proc.go). An executable of Go has no C library, as a rule. */
 static bool is_of_go(const bp_evidence *evidence, const char *function) {
@@ -95,7 +94,7 @@ static bool is_of_go(const bp_evidence *evidence, const char *function) {
  * looked at. */
 void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
     enum { pool_min = 8 };
-    static const double rate_min = 500, window_min_ms = 500, work_max_ms = 0.1;
+    static const double rate_min = 500, window_min_ms = 500, work_max_ms = 0.1, spin_percent = 90;
     static const char *const policies[] = {"other", "batch", "idle", NULL};
     const bp_thread *worst = NULL;
     char function[BP_FRAME_NAME_BYTES] = "";
@@ -108,7 +107,8 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
         often_count += rate * 2 >= rate_min;
         if (rate < rate_min || thread->is_born || thread->cpu_ms < 0 ||
             (thread->cpu_ms > work_max_ms * thread->voluntary_switches &&
-             !is_kept_busy(evidence, thread)) ||
+             (thread->cpu_percent >= spin_percent ||
+              bp_thread_busy_timer(evidence, thread) == NULL)) ||
             !bp_array_has_text(policies, bp_json_tree_text_or(scheduling, "policy", "")) ||
             !is_woken_by_time(evidence, thread)) {
             continue;
@@ -131,8 +131,8 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
                 bp_thread_argument(worst), BP_NUMBER(wakes_per_sec(evidence, worst), 0, ""),
                 BP_TEXT(worst->cpu_percent < 10 ? " and did next to nothing" : ""),
                 BP_TEXT(worst->syscall), BP_TEXT(function),
-                BP_TEXT(bp_thread_timer_signal(evidence, worst)),
-                BP_NUMBER(worst->cpu_percent, 1, " %"), BP_COUNT(count - 1));
+                BP_TEXT(find_timer_signal(evidence, worst)), BP_NUMBER(worst->cpu_percent, 1, " %"),
+                BP_COUNT(count - 1));
     }
 }
 
@@ -144,7 +144,7 @@ static bool may_serve(const bp_evidence *evidence) {
             return true;
         }
     }
-    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count;
+    return !bp_evidence_has_all_files(evidence);
 }
 
 /* True if it may read the work of its children from standard input, as xargs does. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 
@@ -20,10 +21,10 @@ static const char *take_word(const char *title, char *out, size_t out_bytes) {
  * while another session holds the lock it needs.
  */
 static bool read_title(const char *title, bp_database_session *ret_session) {
-    static const char begin[] = "postgres: ", end[] = " waiting", idle[] = "idle";
+    static const char begin[] = "postgres: ", end[] = " waiting";
     char word[64];
     bp_database_session session = {.pid = 0};
-    if (title == NULL || strncmp(title, begin, sizeof begin - 1) != 0) {
+    if (title == NULL || !bp_text_begins(title, begin)) {
         return false;
     }
     const char *at = take_word(title + sizeof begin - 1, word, sizeof word);
@@ -32,16 +33,16 @@ static bool read_title(const char *title, bp_database_session *ret_session) {
     }
     at = take_word(at, session.database, sizeof session.database);
     at = take_word(at, word, sizeof word);
-    size_t length = strlen(at), tail = sizeof end - 1;
-    bool is_idle = strncmp(at, idle, sizeof idle - 1) == 0;
+    bool is_idle = bp_text_begins(at, "idle");
     session.state = is_idle ? BP_DATABASE_IDLE : BP_DATABASE_WORKS;
     bp_utf8_copy(session.activity, sizeof session.activity, at);
-    if (length > tail && strcmp(at + length - tail, end) == 0) {
+    if (bp_text_ends(at, end)) {
+        size_t bytes = strlen(at) - strlen(end);
         session.state = BP_DATABASE_WAITS;
-        session.activity[length - tail < sizeof session.activity ? length - tail : 0] = '\0';
+        session.activity[bytes < sizeof session.activity ? bytes : 0] = '\0';
     }
     *ret_session = session;
-    return length > 0 && (!is_idle || at[sizeof idle - 1] != '\0');
+    return at[0] != '\0' && strcmp(at, "idle") != 0;
 }
 
 /* One that waits or is idle did not run in the window: what its title says held for all of it. It
@@ -119,10 +120,9 @@ void bp_database_find(const bp_database *database, bp_evidence *evidence) {
         evidence->folder = session->folder;
         bp_find_as(evidence, BP_DIAGNOSIS_DATABASE_LOCK, "process.json",
                    "{}{} session{|s} of the database \"{}\" wait{s|} for a lock, by {}: {}; {} ran "
-                   "in the {} "
-                   "measured{[; {} is idle in a transaction, and may hold it]}{[; one of {}, which "
-                   "are idle "
-                   "in a transaction, may hold it]}{[; {} may hold it]}",
+                   "in the {} measured{[; {} is idle in a transaction, and may hold it]}"
+                   "{[; one of {}, which are idle in a transaction, may hold it]}"
+                   "{[; {} may hold it]}",
                    BP_ARGUMENTS(BP_TEXT(database->has_more ? "at least " : ""), BP_COUNT(count),
                                 BP_TEXT(name), BP_TEXT(count == 1 ? "its title" : "their titles"),
                                 BP_TEXT(waiting), BP_TEXT(count == 1 ? "it never" : "none of them"),

@@ -21,7 +21,7 @@ static bool may_be_told_by_kernel(const bp_evidence *evidence) {
             return true;
         }
     }
-    return evidence->files.count == 0 || evidence->files.count < evidence->files.total_count ||
+    return !bp_evidence_has_all_files(evidence) ||
            bp_json_tree_member(evidence->process, "mappings") == NULL ||
            bp_json_tree_is_true(evidence->process, "asynchronous_io");
 }

@@ -172,10 +172,9 @@ const char *bp_thread_call_argument(const bp_thread *thread, unsigned place);
 /* True if it is in a call that only time ends, as sleep, or poll without descriptors. */
 bool bp_thread_only_sleeps(const bp_thread *thread);
 
-/* The signal of a timer for which a thread returns from a call that only signals end, as pause, and
- * that the process handles; NULL for none, and where it handles one that another process may send.
- * diagnose_rates.c. */
-const char *bp_thread_timer_signal(const bp_evidence *evidence, const bp_thread *thread);
+/* The signal of the timer that keeps a thread busy: most of what it costs is that the kernel begins
+ * the handler again and again. NULL for none. diagnose_rates.c. */
+const char *bp_thread_busy_timer(const bp_evidence *evidence, const bp_thread *thread);
 
 /* The function of the program in which a thread is, as it has one of its own; "" where that is not
  * known. */
@@ -205,6 +204,11 @@ const bp_json_tree *bp_evidence_polled(const bp_evidence *evidence, const bp_jso
 
 /* True if the process itself has all other ends of a pipe or socket. */
 bool bp_evidence_is_own_end(const bp_evidence *evidence, const bp_json_tree *file);
+
+/* True if files.json is there and lists every descriptor. */
+static inline bool bp_evidence_has_all_files(const bp_evidence *evidence) {
+    return evidence->files.count > 0 && evidence->files.count >= evidence->files.total_count;
+}
 
 /* True if a descriptor of this kind, as "socket", is in files.json. */
 bool bp_evidence_has_open(const bp_evidence *evidence, const char *kind);

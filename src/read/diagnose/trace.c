@@ -8,12 +8,9 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "model/frame_text.h"
-
-static bool starts_with(const char *line, const char *words) {
-    return strncmp(line, words, strlen(words)) == 0;
-}
 
 static const char digits[] = "0123456789";
 
@@ -29,7 +26,7 @@ static bool take_python(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
     static const char begin[] = "File \"", middle[] = "\", line ";
     char source[BP_EVIDENCE_LINE_BYTES], name[BP_FRAME_NAME_BYTES];
     line += strspn(line, " ");
-    const char *end = starts_with(line, begin) ? strstr(line, middle) : NULL;
+    const char *end = bp_text_begins(line, begin) ? strstr(line, middle) : NULL;
     const char *number = end != NULL ? end + sizeof middle - 1 : "";
     size_t digit_count = strspn(number, digits);
     if (digit_count == 0 || digit_count > 9) {
@@ -70,7 +67,7 @@ static const char *find_place_end(const char *line) {
     const char *found = NULL;
     bool is_second = false;
     for (const char *at = strchr(line, ':'); at != NULL; at = strchr(at, ':')) {
-        const char *number = at + 1 + (starts_with(at + 1, "line ") ? 5 : 0);
+        const char *number = at + 1 + (bp_text_begins(at + 1, "line ") ? 5 : 0);
         const char *end = number + strspn(number, digits);
         bool is_number = end > number, is_last = is_second || number > at + 1;
         if (is_number && ((*end == ')' && (is_second || is_behind_extension(line, at))) ||
@@ -97,7 +94,7 @@ static bool take_at(const char *line, char out[BP_TRACE_PLACE_BYTES]) {
     static const char *const libraries[] = {"java.", "javax.", "jdk.", "sun.", NULL};
     line += strspn(line, " \t");
     const char *end = find_place_end(line);
-    if (!starts_with(line, "at ") || bp_array_has_start(libraries, line + 3) || end == NULL ||
+    if (!bp_text_begins(line, "at ") || bp_array_has_start(libraries, line + 3) || end == NULL ||
         strspn(line + 3, digits) > 0 || strstr(line, "node:") != NULL) {
         return false;
     }
@@ -172,10 +169,10 @@ static uint64_t find_panic(const bp_evidence *evidence, uint64_t at) {
     uint64_t found = at;
     for (uint64_t i = at + 1; i < evidence->output_count && i <= at + looked_at_max; i++) {
         const char *line = bp_output_line(evidence, i);
-        if (starts_with(line, "goroutine ")) {
+        if (bp_text_begins(line, "goroutine ")) {
             break;
         }
-        found = starts_with(line, "panic(") ? i : found;
+        found = bp_text_begins(line, "panic(") ? i : found;
     }
     return found;
 }
@@ -189,7 +186,7 @@ void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t a
     for (uint64_t i = at + 1;
          i < evidence->output_count && i <= at + looked_at_max && is_near && !is_found; i++) {
         const char *line = bp_output_line(evidence, i), *before = bp_output_line(evidence, i - 1);
-        bool begins_of_go = starts_with(line, "goroutine ");
+        bool begins_of_go = bp_text_begins(line, "goroutine ");
         if (is_of_go && begins_of_go) {
             break; /* another one */
         }
@@ -198,7 +195,7 @@ void bp_trace_find_place(const bp_evidence *evidence, uint64_t first, uint64_t a
             is_of_go = true;
             continue;
         }
-        if (starts_with(before, "# Problematic frame:") && strlen(line) > 5) {
+        if (bp_text_begins(before, "# Problematic frame:") && strlen(line) > 5) {
             bp_utf8_copy(out, BP_TRACE_PLACE_BYTES, line + 5);
             is_found = true;
         } else if (is_of_go) {

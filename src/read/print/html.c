@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "entries/frames.h"
 #include "entries/json_lines.h"
 #include "entries/manifest_lines.h"
@@ -586,18 +587,13 @@ static void write_manifest(html_page *page) {
     end_section(page);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* Texts as they are, folded: small documents, and log files. */
 static void write_documents(html_page *page) {
     begin_section(page, BP_SECTION_DOCUMENTS);
     for (size_t i = 0; i < bp_report_file_count(page->facts->report); i++) {
         const char *name = bp_report_file_name(page->facts->report, i);
-        bool is_text =
-            ends_with(name, ".json") || ends_with(name, ".txt") || strncmp(name, "logs/", 5) == 0;
+        bool is_text = bp_text_ends(name, ".json") || bp_text_ends(name, ".txt") ||
+                       bp_text_begins(name, "logs/");
         if (is_text && is_of_interest(page, name)) {
             bp_html_print(&page->html, "<details><summary>%s</summary><pre>", name);
             if (html_may_read(page, name, 1 << 20)) {

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "platform/machine.h"
 
 /* The identity's file. Only this version of it is read. */
@@ -187,10 +188,7 @@ bool bp_session_files_read_alive(int dir_fd, bp_session_identity *identity) {
 
 bool bp_session_files_remove(int base_fd, int dir_fd, const char *name) {
     char done_name[BP_SESSION_NAME_BYTES + sizeof BP_SESSION_DONE];
-    size_t name_bytes = strlen(name);
-    size_t end_bytes = strlen(BP_SESSION_DONE);
-    bool is_done =
-        name_bytes > end_bytes && strcmp(name + name_bytes - end_bytes, BP_SESSION_DONE) == 0;
+    bool is_done = bp_text_ends(name, BP_SESSION_DONE);
     (void)snprintf(done_name, sizeof done_name, "%s%s", name, is_done ? "" : BP_SESSION_DONE);
     if (!is_done && renameat(base_fd, name, base_fd, done_name) != 0) {
         return false;

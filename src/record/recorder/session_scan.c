@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "recorder/session_files.h"
 #include "recorder/session_lock.h"
 
@@ -274,9 +275,8 @@ static void drop_some(scanning *it) {
 }
 
 static bool cut_end(char *name, const char *end) {
-    size_t bytes = strlen(name), end_bytes = strlen(end);
-    bool has_end = bytes > end_bytes && strcmp(name + bytes - end_bytes, end) == 0;
-    name[bytes - (has_end ? end_bytes : 0)] = '\0';
+    bool has_end = bp_text_ends(name, end);
+    name[strlen(name) - (has_end ? strlen(end) : 0)] = '\0';
     return has_end;
 }
 
