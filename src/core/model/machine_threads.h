@@ -87,7 +87,8 @@ bool bp_machine_summary_is_complete(const bp_machine_summary *summary);
  * kernel refuses to this user is no such loss. */
 bool bp_machine_summary_has_loss(const bp_machine_summary *summary);
 
-/* One line about an incomplete capture: what it lacks, in numbers, and what to do about it. */
+/* Describes an incomplete capture in one line: what it lacks, in numbers, and what to do about it.
+ */
 void bp_machine_summary_explain(const bp_machine_summary *summary, char *out, size_t out_bytes);
 
 /* The part of the document before the first thread. */

@@ -12,14 +12,13 @@
 
 #define BP_ASK_SOCKET_NAME "trigger"
 
-/* What is asked for, as "NAME=VALUE", and a NUL. It is a part of the abstract name that whoever
- * asks gives to its own end, so the request arrives with the connection, and the host has nothing
- * to read or wait for.
- */
+/* A request, as "NAME=VALUE" and a NUL. It is a part of the abstract name that the asking process
+ * gives to its own end of the socket. So it arrives with the connection, and the host has nothing
+ * to read or wait for. */
 enum { BP_ASK_REQUEST_BYTES = 48 };
 #define BP_ASK_MAX_SIZE "max_zip_bytes="
 
-/* In an answer before the limit of the zip that was written, the last line. */
+/* Begins the last line of an answer: the limit of the zip that was written follows. */
 #define BP_ASK_LIMIT "\nlimit "
 
 /* Makes the socket in `dir`, of mode 0600. It does not block. Errors: IO, UNSUPPORTED. */

@@ -77,7 +77,7 @@ typedef struct bp_process_facts {
     size_t object_count;
     bool objects_known;
     bool lacks_build_ids; /* some could not be read for want of something, as `denied` says */
-    /* One clause about what could not be read, and why: "open files and loaded objects: Permission
+    /* A clause about what could not be read, and why: "open files and loaded objects: Permission
      * denied"; "" when everything was read. */
     char denied[256];
     bool is_refused; /* some of it for want of permission */

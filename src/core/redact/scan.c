@@ -173,7 +173,7 @@ static size_t find(const struct record *record, size_t from, size_t to, const ch
     return found != NULL ? (size_t)(found - record->text) : to;
 }
 
-/* Of a line of text, also inside of a string of JSON. */
+/* The end of the line at a place, of a text or of a string in JSON. */
 static size_t find_line_end(const struct record *record, size_t at) {
     while (at < record->size && record->text[at] != '\n' &&
            (!record->view->is_json || record->text[at] < BP_VIEW_KEY)) {
@@ -182,8 +182,8 @@ static size_t find_line_end(const struct record *record, size_t at) {
     return at;
 }
 
-/* What a block that begins at `match` has up to `to`: all before its end, or what may be a line.
- * False where its end is not there. */
+/* The part up to `to` of a block that begins at `match`: all before its end, or as far as its lines
+ * look like those of a block. False where its end is not there. */
 static bool find_block_begin(const struct record *record, uint16_t rule, const bp_match *match,
                              size_t to, bp_hit *ret_hit) {
     const char *until = record->scan->set->list.rules[rule].until;

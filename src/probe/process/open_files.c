@@ -67,7 +67,8 @@ static int read_once(struct reader *reader, uint32_t number, bp_open_file *ret_f
     ssize_t length = bp_proc_read_small(reader->fds_fd, name, reader->text, text_bytes_max);
     if (length > 0) {
         bp_fd_info_parse(reader->text, (size_t)length, &file.info);
-        /* Who else has an eventfd costs a look at all: of those alone that are waited for. */
+        /* To find who else has an eventfd, all processes are looked at: only for one that a thread
+         * waits on. */
         file.info.has_event = file.info.has_event && reader->wanted != NULL;
     }
     if (read_target(reader, name + strlen("../fdinfo/"), reader->again) != 0) {

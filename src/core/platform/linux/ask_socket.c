@@ -18,7 +18,8 @@
 
 enum { backlog = 8 };
 
-/* Of the abstract name, behind its NUL (unix(7)): the request, '/' and what no other name has. */
+/* Begins an abstract name behind its NUL (unix(7)). The request follows, '/', and an id that makes
+ * the name unique. */
 static const char request_prefix[] = "bugpack-trigger/";
 
 /* By the descriptor of its directory: a path may be longer than an address. */

@@ -41,8 +41,8 @@ typedef struct bp_crash_source {
  * nothing where there is none. crash_exception.c. */
 void bp_crash_collect_exception(bp_crash_page *page, const bp_crash_source *source);
 
-/* What glibc aborted for: an assertion, a check of the heap or the like. `place` is that of its
- * `__abort_msg`; nothing where it is 0. */
+/* Copies glibc's reason for an abort: an assertion, a check of the heap or the like. `place` is
+ * that of its `__abort_msg`; nothing where it is 0. */
 void bp_crash_collect_abort_message(bp_crash_page *page, const bp_crash_source *source,
                                     uint64_t place);
 
