@@ -159,7 +159,8 @@ expect_page() {
         echo 'not tried: pages in a browser (there is no chromium, no node, or BUGPACK_SCHEMA_NODE_MODULES is not set)'
         return
     fi
-    timeout 200 node "$here/check_page.mjs" "$@" >"$scratch/out" 2>"$scratch/err" || wrong "$(cat "$scratch/out")"
+    timeout 500 node "$here/check_page.mjs" "$@" >"$scratch/out" 2>"$scratch/err" ||
+        wrong "status $?: $(cat "$scratch/out" "$scratch/err")"
 }
 
 finish() {
