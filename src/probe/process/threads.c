@@ -230,7 +230,14 @@ static bugpack_status open_memory(struct reader *reader, bugpack_error *error) {
     bp_process_threads *process = &reader->process;
     bugpack_status status = BUGPACK_OK;
     bool has_glibc = false;
-    int thread_fd = bp_proc_open_living_thread(reader->files.dir_fd, NULL);
+    int thread_fd = -1;
+    for (size_t i = 0; thread_fd < 0 && i < process->thread_count; i++) {
+        const bp_thread_reading *thread = &process->threads[i].read;
+        if (!bp_proc_has_thread_ended(&thread->stat)) {
+            thread_fd = bp_proc_open_at(reader->files.dir_fd, O_PATH | O_DIRECTORY, "%" PRIu64,
+                                        thread->tid);
+        }
+    }
     process->arch = thread_fd < 0 ? BP_SYSCALL_UNKNOWN : arch_of(thread_fd, &has_glibc);
     read_calls_again(reader);
     reader->futexes = (bp_futex_process){.arch = process->arch,

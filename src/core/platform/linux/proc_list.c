@@ -112,38 +112,28 @@ int bp_proc_list_children(int threads_fd, uint64_t tid, bp_pid_list *children) {
     return result;
 }
 
-/* One thread's directory; -1 with errno, ESRCH when it has ended. */
-static int open_living(int threads_fd, uint64_t tid) {
-    bp_proc_stat stat;
-    int fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%llu", (unsigned long long)tid);
-    int result = fd < 0 ? errno : bp_proc_read_stat(fd, &stat, "stat");
-    if (result == 0 && bp_proc_has_thread_ended(&stat)) {
-        result = ESRCH;
-    }
-    if (result != 0) {
-        bp_file_close(fd);
-        errno = result;
-        return -1;
-    }
-    return fd;
-}
-
 int bp_proc_open_living_thread(int threads_fd, pid_t *ret_tid) {
     bp_proc_list threads;
+    bp_proc_stat stat;
+    pid_t tid = 0;
     int fd = -1;
     int result = bp_proc_list_read(threads_fd, NULL, &threads);
-    for (size_t i = 0; i < threads.count && fd < 0; i++) {
-        fd = open_living(threads_fd, threads.items[i].id);
-        if (fd >= 0 && ret_tid != NULL) {
-            *ret_tid = (pid_t)threads.items[i].id;
+    for (size_t i = 0; i < threads.count; i++) {
+        tid = (pid_t)threads.items[i].id;
+        fd = bp_proc_open_at(threads_fd, O_PATH | O_DIRECTORY, "%d", (int)tid);
+        int failure = fd < 0 ? errno : bp_proc_read_stat(fd, &stat, "stat");
+        if (failure == 0 && !bp_proc_has_thread_ended(&stat)) {
+            break;
         }
-        if (fd < 0 && result == 0 && !bp_proc_is_gone(errno)) {
-            result = errno;
-        }
+        bp_file_close(fd);
+        fd = -1;
+        result = result == 0 && !bp_proc_is_gone(failure) ? failure : result;
     }
     bp_proc_list_release(&threads);
     if (fd < 0) {
         errno = result == 0 || bp_proc_is_gone(result) ? ESRCH : result;
+    } else if (ret_tid != NULL) {
+        *ret_tid = tid;
     }
     return fd;
 }
