@@ -292,7 +292,9 @@ target=$pid
 await 'grep -q "^State:.Z" /proc/$target/status'
 exits 0 capture --name "lone$$" --window 0 -o .
 zip=$(cat out)
-expect_same 'the threads' 1 "$(value "$zip" stacks.json '.threads | length')"
+expect_same 'the threads' '1, and 1 that had ended' \
+    "$(value "$zip" stacks.json '"\(.threads | length), and \(.vanished_threads) that had ended"')"
+expect_same 'the note' 'threads: 1 blocked; 1 had ended' "$(ledger "$zip" stacks.json note)"
 stack symbol 0 | grep -q nanosleep || wrong "$(stack symbol 0)"
 
 fact '--stacks=none leaves both entries out, and other words are refused'

@@ -46,6 +46,27 @@ run run -o crashes --without threads.json -- sh -c 'kill -SEGV $$'
 zip=$(find crashes -name '*-crash-*.zip')
 expect_same 'the status' disabled "$(ledger "$zip" threads.json status)"
 
+fact 'of threads that come and go each entry has those of its own instant, and misses none in between'
+rm -f churning
+start "${ALLOC_WORKER_SHARED:-$ALLOC_WORKER_PLAIN}" --bytes 4096 --ready churning --churn
+await '[ -s churning ]'
+exits 0 capture --pid "$pid" --window 200ms -o reports
+for entry in stacks threads thread-heap runtime-metrics; do
+    unzip -p "$(cat out)" $entry.json >$entry || echo null >$entry # stacks need libdw
+done
+# The ids of each list, in the order of their instants.
+jq -s '[.[0], .[1], .[2].snapshots[]?, .[3]] | map(select(.) | [.threads[].tid])' \
+    stacks threads thread-heap runtime-metrics >lists
+expect_same 'the lists with the thread that stays' "$(jq length lists)" \
+    "$(jq "map(select(index($pid))) | length" lists)"
+expect_same 'threads that are missed between two lists that have them' '[]' "$(jq -c '. as $lists | add | unique |
+    map(select(. as $tid | $lists | map(index($tid) != null) | .[index(true):rindex(true)] | all | not))' lists)"
+expect_same 'threads of the end that are in no earlier list, and not said to be new' '[]' \
+    "$(jq -c --slurpfile lists lists '[.threads[] | select(.born_in_window | not) | .tid] - $lists[0][0]' runtime-metrics)"
+expect_same 'what is said of those that ended' number \
+    "$(jq -r 'select(.) | .vanished_threads | type' threads stacks | sort -u)"
+kill "$pid"
+
 if [ -n "${STRESS_THREAD_WAITS:-}" ]; then
     fact 'a deadlock is named in the entry and in the manifest'
     "$STRESS_THREAD_WAITS" two >hanging 2>&1 &

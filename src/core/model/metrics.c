@@ -265,6 +265,8 @@ static void add_process(bp_json *json, const bp_metrics *metrics) {
     bp_json_add_number(json, "cpu_percent", metrics->cpu_percent, 2);
     bp_model_add_known_ms(json, "ended_threads_cpu_ms", metrics->has_ended_threads,
                           metrics->ended_threads_ns);
+    bp_model_add_known_uint(json, "ended_threads_at_least", metrics->vanished_count > 0,
+                            metrics->vanished_count);
     if (metrics->has_memory) {
         bp_json_add_uint(json, "rss_kb", metrics->rss_kb);
         bp_json_add_uint(json, "vm_size_kb", metrics->vm_size_kb);

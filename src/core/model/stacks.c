@@ -233,6 +233,8 @@ bugpack_status bp_stacks_print_json(const bp_stacks *stacks, bp_buffer *out, bug
     bp_model_add_known_text(&json, "python_reason", stacks->python_reason);
     bp_json_add_bool(&json, "demangled", !stacks->is_mangled);
     bp_json_add_uint(&json, "threads_passed_over", stacks->passed_over_count);
+    bp_model_add_known_uint(&json, "vanished_threads", !stacks->is_of_crash,
+                            stacks->vanished_count);
     bp_json_array_begin(&json, "threads");
     for (size_t i = 0; i < stacks->thread_count; i++) {
         add_thread(&json, stacks, &stacks->threads[i]);
@@ -307,6 +309,9 @@ bugpack_status bp_stacks_print_text(const bp_stacks *stacks, bp_buffer *out, bug
     if (stacks->passed_over_count > 0) {
         (void)bp_buffer_printf(out, "\n%zu more threads were passed over.\n",
                                stacks->passed_over_count);
+    }
+    if (stacks->vanished_count > 0) {
+        (void)bp_buffer_printf(out, "\n%zu more threads had ended.\n", stacks->vanished_count);
     }
     return out->status == BUGPACK_OK ? BUGPACK_OK
                                      : bp_fail(error, out->status, "cannot print stacks: %s",

@@ -98,6 +98,7 @@ typedef struct bp_stacks {
     char python_version[16];  /* "3.11.7"; "": not known */
     char python_reason[80];   /* why no thread has such frames; "" where they were read */
     size_t passed_over_count; /* threads that are not listed: limits, or no time left */
+    size_t vanished_count;    /* likewise: they had ended when they were read */
     char *exception_type;     /* plain, of the exception that a crashed thread had; NULL: none */
     const char *language;     /* "Python", … whose interpreter is loaded; NULL: none is known */
     bool is_of_all;           /* threads were stopped where that was needed */

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "heap/jemalloc_find.h"
+#include "model/metrics.h"
 #include "platform/linux/files.h"
 #include "platform/task.h"
 #include "platform/thread.h"
@@ -261,30 +262,11 @@ static bugpack_status read_all(struct counting *reading, bugpack_error *error) {
     return status;
 }
 
-static bugpack_status take_threads(const bp_task_snapshot *before,
-                                   bp_thread_heap_snapshot *snapshot, bugpack_error *error) {
-    snapshot->threads = calloc(before->thread_count + 1, sizeof *snapshot->threads);
-    if (snapshot->threads == NULL) {
-        return bp_fail_memory(error, "list the threads of a process");
-    }
-    for (size_t i = 0; i < before->thread_count; i++) {
-        const bp_thread_counters *from = &before->threads[i];
-        bp_thread_heap *thread = &snapshot->threads[i];
-        thread->tid = from->tid;
-        thread->birth = from->birth;
-        memcpy(thread->name, from->name, sizeof thread->name);
-    }
-    snapshot->thread_count = before->thread_count;
-    qsort(snapshot->threads, snapshot->thread_count, sizeof *snapshot->threads,
-          bp_array_compare_u64);
-    return BUGPACK_OK;
-}
-
 /* Keeps the threads that still run, unless their id was reused. The births of our own threads are
  * not known when no names were read. */
 static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snapshot) {
     size_t kept = 0;
-    qsort(after->threads, after->thread_count, sizeof *after->threads, bp_array_compare_u64);
+    bp_metrics_sort_threads(after);
     for (size_t i = 0; i < snapshot->thread_count; i++) {
         const bp_thread_heap *thread = &snapshot->threads[i];
         const bp_thread_counters *still = bp_array_find_u64(
@@ -295,7 +277,7 @@ static void drop_vanished(bp_task_snapshot *after, bp_thread_heap_snapshot *snap
             snapshot->threads[kept++] = *thread;
         }
     }
-    snapshot->vanished_count = snapshot->thread_count - kept;
+    snapshot->vanished_count += snapshot->thread_count - kept;
     snapshot->thread_count = kept;
 }
 
@@ -310,10 +292,19 @@ static bugpack_status take_snapshot(const struct target *target,
     if (status != BUGPACK_OK) {
         goto out;
     }
-    status = take_threads(&before, &reading.snapshot, error);
-    if (status != BUGPACK_OK) {
+    reading.snapshot.threads = calloc(before.thread_count + 1, sizeof *reading.snapshot.threads);
+    if (reading.snapshot.threads == NULL) {
+        status = bp_fail_memory(error, "list the threads of a process");
         goto out;
     }
+    bp_metrics_sort_threads(&before);
+    for (size_t i = 0; i < before.thread_count; i++) {
+        const bp_thread_counters *from = &before.threads[i];
+        reading.snapshot.threads[i] = (bp_thread_heap){.tid = from->tid, .birth = from->birth};
+        memcpy(reading.snapshot.threads[i].name, from->name, sizeof from->name);
+    }
+    reading.snapshot.thread_count = before.thread_count;
+    reading.snapshot.vanished_count = before.vanished_count;
     bp_instant now = bp_clock_now();
     reading.snapshot.taken_ns = now.monotonic_ns;
     reading.snapshot.taken_wall_ns = now.wall_ns;

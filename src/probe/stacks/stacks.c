@@ -278,16 +278,16 @@ static bool is_to_be_stopped(const struct reader *reader, const bp_stack_thread 
             (thread->state == BP_STACK_BLOCKED && reader->unwinder.lacks_register));
 }
 
-/* A thread that has ended is skipped. An errno where none can be read. */
+/* A thread that has ended is only counted. An errno where none can be read. */
 static int add_thread(struct reader *reader, uint64_t tid) {
+    bp_stacks *out = &reader->unwinder.out;
     bp_proc_stat stat;
-    bp_stack_thread thread = {.tid = tid, .first_frame = reader->unwinder.out.frame_count};
+    bp_stack_thread thread = {.tid = tid, .first_frame = out->frame_count};
     int fd = bp_proc_open_at(reader->unwinder.task_fd, O_PATH | O_DIRECTORY, "%" PRIu64, tid);
-    if (fd < 0) {
-        return bp_proc_is_gone(errno) ? 0 : errno;
-    }
-    int result = 0;
-    if (bp_proc_read_stat(fd, &stat, "stat") == 0 && !bp_proc_has_thread_ended(&stat)) {
+    int result = fd < 0 ? errno : bp_proc_read_stat(fd, &stat, "stat");
+    if (result == 0 && bp_proc_has_thread_ended(&stat)) {
+        result = ESRCH;
+    } else if (result == 0) {
         memcpy(thread.name, stat.name, sizeof thread.name);
         uint64_t python_state = find_python_state(reader, tid);
         result = unwind_thread(reader, python_state, &thread);
@@ -298,12 +298,13 @@ static int add_thread(struct reader *reader, uint64_t tid) {
             read_python(reader, python_state, &thread);
         }
         if (bp_proc_is_gone(result)) {
-            forget_python(&reader->unwinder.out, &thread);
+            forget_python(out, &thread);
         } else {
-            reader->unwinder.out.threads[reader->unwinder.out.thread_count++] = thread;
+            out->threads[out->thread_count++] = thread;
         }
     }
     bp_file_close(fd);
+    out->vanished_count += bp_proc_is_gone(result);
     return bp_proc_is_gone(result) ? 0 : result;
 }
 
@@ -326,12 +327,12 @@ static bugpack_status read_threads(struct reader *reader, bugpack_error *error) 
     for (size_t i = 0; i < list.count && !reader->unwinder.has_failed; i++) {
         if (out->thread_count == BP_STACKS_THREAD_MAX ||
             bp_stacks_is_over(&reader->unwinder.files, reader->plan->deadline_ns)) {
-            out->passed_over_count = list.count - i;
             break;
         }
         int result = add_thread(reader, list.items[i].id);
         first_errno = first_errno == 0 ? result : first_errno;
     }
+    out->passed_over_count = list.count - out->thread_count - out->vanished_count;
     if (reader->unwinder.has_failed) {
         status = bp_fail_memory(error, "read stacks");
     } else if (first_errno != 0 && bp_stacks_count(out, BP_STACK_UNREAD) == out->thread_count) {

@@ -9,7 +9,7 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     size_t stopped_count = bp_stacks_count(stacks, BP_STACK_STOPPED);
     size_t rest_count = stacks->thread_count - blocked_count - running_count - stopped_count -
                         bp_stacks_count(stacks, BP_STACK_CRASHED);
-    char stopped[80] = "", running[64] = "", loss[BP_STACKS_LOSS_BYTES];
+    char stopped[80] = "", running[64] = "", ended[32] = "", loss[BP_STACKS_LOSS_BYTES];
     if (stopped_count > 0 && stacks->is_of_crash) {
         (void)snprintf(stopped, sizeof stopped, "; %zu as the core has them", stopped_count);
     } else if (stopped_count > 0) {
@@ -19,8 +19,11 @@ static void note(const bp_stacks *stacks, bugpack_writer *writer) {
     if (running_count > 0) {
         (void)snprintf(running, sizeof running, "; %zu running, without a stack", running_count);
     }
-    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s%s%s",
-                   blocked_count, stopped, running,
+    if (stacks->vanished_count > 0) {
+        (void)snprintf(ended, sizeof ended, "; %zu had ended", stacks->vanished_count);
+    }
+    (void)snprintf(writer->line.note, sizeof writer->line.note, "threads: %zu blocked%s%s%s%s%s",
+                   blocked_count, stopped, running, ended,
                    stacks->python_reason[0] != '\0' ? "; no functions of Python: " : "",
                    stacks->python_reason);
     if (bp_stacks_describe_loss(stacks, loss)) {

@@ -91,8 +91,9 @@ Test(model, the_uptimes_of_a_target_are_left_out_where_they_are_not_known) {
 Test(model, metrics_have_exactly_the_published_shape) {
     EXPECT_PRINTED(
         bp_metrics_print(&sample_metrics_full, "linux", &out, &error),
-        "{\"sample_window_ms\":2003,\"process\":{\"cpu_percent\":12.5,\"rss_kb\":48211,"
-        "\"vm_size_kb\":912345,\"rss_samples\":[{\"at_ms\":5,\"rss_kb\":40000,\"vm_size_kb\":90000,"
+        "{\"sample_window_ms\":2003,\"process\":{\"cpu_percent\":12.5,"
+        "\"ended_threads_at_least\":3,\"rss_kb\":48211,\"vm_size_kb\":912345,\"rss_samples\":[{"
+        "\"at_ms\":5,\"rss_kb\":40000,\"vm_size_kb\":90000,"
         "\"thread_count\":2,\"file_count\":17},{\"at_ms\":1005,\"rss_kb\":44000,\"vm_size_kb\":0,"
         "\"thread_count\":3},{\"at_ms\":2005,\"rss_kb\":48211,\"vm_size_kb\":0,\"thread_count\":3,"
         "\"file_count\":19}],\"children\":{\"looks\":20,\"ended_at_least\":9,"

@@ -51,7 +51,8 @@ static const char full_text[] =
     "#0  0x00007f1100000010 in ?? ()\n"
     "\nThread 6 (LWP 4714 \"\"):\n"
     "moved: it ran meanwhile\n"
-    "\n2 more threads were passed over.\n";
+    "\n2 more threads were passed over.\n"
+    "\n1 more threads had ended.\n";
 
 Test(stacks, are_printed_like_gdb_prints_them_and_names_begin_no_line) {
     BUFFER(out, 65536);
