@@ -290,7 +290,7 @@ import subprocess
 child = subprocess.Popen("yes | head -c 10000000", shell=True, stdout=subprocess.PIPE)
 print("ready", child.pid, flush=True)
 child.wait()'
-    await "grep -qs pipe /proc/$(pgrep -s "$pid" head)/wchan"
+    await "grep -qs pipe /proc/\$(pgrep -s $pid head)/wchan"
 }
 
 begin_java_deadlock() {
