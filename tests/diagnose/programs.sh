@@ -293,9 +293,15 @@ child.wait()'
     await "grep -qs pipe /proc/\$(pgrep -s $pid head)/wchan"
 }
 
-begin_java_deadlock() {
+# java_class NAME: makes it of its input, with half of the work that javac does as it comes.
+java_class() {
     needs java javac
-    cat >Dead.java <<'END'
+    cat >"$1.java"
+    javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC -proc:none "$1.java"
+}
+
+begin_java_deadlock() {
+    java_class Dead <<'END'
 import java.util.concurrent.CountDownLatch;
 public class Dead {
     static void take(Object first, Object second, CountDownLatch both) {
@@ -314,15 +320,13 @@ public class Dead {
     }
 }
 END
-    javac Dead.java
     begin java -Xshare:auto -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Dead
     await '[ $(grep -c ^waiting said) = 2 ]'
 }
 
 # One thread sleeps in the monitor of an object that three want.
 begin_java_monitor_held() {
-    needs java javac
-    cat >Held.java <<'END'
+    java_class Held <<'END'
 public class Held {
     static final Object lock = new Object();
     static void take(long millis) {
@@ -343,7 +347,6 @@ public class Held {
     }
 }
 END
-    javac Held.java
     begin_ready java -XX:+UseSerialGC Held
 }
 
@@ -928,8 +931,7 @@ begin_node_http() {
 # begin_java_keeping SHARE [work]: one that makes blocks without an end, keeps as many as fill this percent
 # of its heap, and may look at each.
 begin_java_keeping() {
-    needs java javac
-    cat >Keeping.java <<'END'
+    java_class Keeping <<'END'
 public class Keeping {
     public static void main(String[] arguments) {
         long heap = Runtime.getRuntime().maxMemory();
@@ -943,7 +945,6 @@ public class Keeping {
     }
 }
 END
-    javac Keeping.java
     begin_ready java -Xmx64m -XX:+UseSerialGC Keeping "$@"
 }
 
@@ -957,8 +958,7 @@ begin_java_works() {
 
 # It fills the young part of its heap, as a server with a low load.
 begin_java_fills_heap() {
-    needs java javac
-    cat >Filling.java <<'END'
+    java_class Filling <<'END'
 public class Filling {
     static volatile byte[] block;
     public static void main(String[] arguments) throws Exception {
@@ -970,14 +970,12 @@ public class Filling {
     }
 }
 END
-    javac Filling.java
     begin_ready java -Xmx1500m -Xmn1200m -XX:+UseSerialGC Filling
     await_age
 }
 
 begin_java_idle() {
-    needs java javac
-    cat >Idle.java <<'END'
+    java_class Idle <<'END'
 public class Idle {
     public static void main(String[] arguments) throws Exception {
         System.out.println("ready");
@@ -985,7 +983,6 @@ public class Idle {
     }
 }
 END
-    javac Idle.java
     begin_ready java -XX:+UseSerialGC Idle
 }
 
