@@ -10,6 +10,7 @@
 #   wanted ROW...                         not named yet: this is said, and is no failure
 #   share=N; ROW...; share=               is not judged where it gets less than N % of a processor
 #   wakes=N; ROW...; wakes=               is not judged where its threads wake less than N times a second
+#   looks=N; ROW...; looks=               is not judged where bugpack can look at its children less often
 #
 # The finding ID has to be the first or the second, and its text to match PATTERN, in which @holder@ is
 # what the program told as `holder=123`. A program is `begin_NAME` where there is such a function
@@ -352,6 +353,12 @@ take_report() {
     grep -q '^State:.[^ZX]' "/proc/$pid/status" || unready 'the program ended while it was captured'
 }
 
+# looked: how often a second the report's window has looked at the children; nothing where it has not.
+looked() {
+    unzip -p report.zip runtime-metrics.json |
+        jq '(.process.children.looks // empty) * 1000 / .sample_window_ms | floor'
+}
+
 # shrink: with SHRINK, report.zip is made one of 60 MB whose padding does not compress, and that one to
 # fit each of the sizes. Its first two findings and its signature stay the same.
 shrink() {
@@ -406,6 +413,8 @@ END
         leave_out "the machine let it have $got % of a processor, and not $share"
     elif [ -z "$text" ] && [ "${wakes_got:-0}" -lt "${wakes:-0}" ]; then
         leave_out "the machine let it wake $wakes_got times a second, and not $wakes"
+    elif [ -z "$text" ] && [ -n "${looks:-}" ] && looks_got=$(looked) && [ "${looks_got:-$looks}" -lt "$looks" ]; then
+        leave_out "the machine let bugpack look at its children $looks_got times a second, and not $looks"
     elif [ -z "$text" ]; then
         unzip -p report.zip threads.json 2>/dev/null |
             jq -c '.threads[:20][] | [.name, .state, .syscall, .wait_channel, .since_start]'

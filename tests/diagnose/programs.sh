@@ -1098,7 +1098,8 @@ with_children() {
 }
 
 begin_shell_crash_loop() { with_children sh -c 'while :; do /bin/false; done'; }
-begin_shell_respawns() { with_children sh -c 'while :; do /bin/false; sleep 0.1; done'; }
+# What it starts lives for long enough to be seen by most looks.
+begin_shell_respawns() { with_children sh -c 'while :; do sh -c "sleep 0.03; exit 1"; sleep 0.1; done'; }
 begin_python_crash_loop() {
     begin_ready python3 -c '
 import subprocess, time
