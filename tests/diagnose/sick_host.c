@@ -6,6 +6,8 @@
 #include <bugpack/crash.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,14 +102,25 @@ static void spin(void) {
     exit(0);
 }
 
-/* Its watchdog reports it, and not a request. The report is on disk when the session is closed. */
+static atomic_bool is_written;
+
+static void on_event(const bugpack_event *event, void *unused) {
+    (void)unused;
+    if (event->kind == BUGPACK_EVENT_WRITTEN) {
+        atomic_store(&is_written, true);
+    }
+}
+
+/* Its watchdog reports it, and not a request. */
 static void hang(void) {
     bugpack_watchdog *watchdog = NULL;
     pthread_t waiter;
     (void)pthread_mutex_lock(&lock);
     if (bugpack_watchdog_open(session, "decoder", 500, &watchdog, NULL) == BUGPACK_OK) {
         (void)pthread_create(&waiter, NULL, want_lock_and_beat, watchdog);
-        (void)sleep(2);
+        for (int i = 0; i < 6000 && !atomic_load(&is_written); i++) {
+            (void)usleep(10000);
+        }
     }
     bugpack_close(session);
     exit(0);
@@ -135,6 +148,7 @@ int main(int argument_count, char **arguments) {
     options.app_name = arguments[1];
     options.report_dir = arguments[2];
     options.recorder.dir = rings;
+    options.on_event = on_event;
     options.recorder.history_interval_ms = 100;
     if (bugpack_open(&options, &session, &error) != BUGPACK_OK ||
         bugpack_crash_handler_install(session, NULL) != BUGPACK_OK) {
