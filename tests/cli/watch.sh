@@ -361,7 +361,7 @@ expect_err 'report written: '
 fact 'output without an end of line is no silence'
 rm -f hangs/*
 "$BUGPACK" run --hang-after 2s --output-dir hangs -- \
-    sh -c 'for i in 1 2 3 4 5 6 7; do printf .; sleep 0.5; done' >ran 2>err </dev/null
+    sh -c "for i in $(seq -s ' ' 35); do printf .; sleep 0.1; done" >ran 2>err </dev/null
 expect_same 'the exit status' 0 $?
 expect_empty hangs
 
