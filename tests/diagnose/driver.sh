@@ -394,9 +394,9 @@ judge() {
         unzip -Z1 report.zip | grep -Eq "(^|/)$entry\$" || stop_row "the hint names $entry, which is not there"
     done
     if [ "$expected" = - ]; then
-        # It inherited the priority of this test, and what others take from it then is true.
-        [ "$ids" != cpu-starved ] || [ "$(nice)" -le 0 ] ||
-            leave_out "the tests have a nice value of $(nice), and the machine is busy"
+        # It inherited the priority and the processors of this test, and what others take from it then is true.
+        [ "$ids" != cpu-starved ] || { [ "$(nice)" -le 0 ] && [ "$(nproc)" = "$(nproc --all)" ]; } ||
+            leave_out "the tests have a nice value of $(nice) and $(nproc) of the processors, and the machine is busy"
         [ -z "$ids" ] && verdict named none || verdict "${mark:-wrong}" "accused: $ids"
         return
     fi
