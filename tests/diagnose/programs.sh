@@ -1098,13 +1098,13 @@ with_children() {
 }
 
 begin_shell_crash_loop() { with_children sh -c 'while :; do /bin/false; done'; }
-# What it starts lives for long enough to be seen by most looks.
+# What these two start lives for long enough to be seen by most looks.
 begin_shell_respawns() { with_children sh -c 'while :; do sh -c "sleep 0.03; exit 1"; sleep 0.1; done'; }
 begin_python_crash_loop() {
     begin_ready python3 -c '
 import subprocess, time
 while True:
-    subprocess.run(["ls", "/nosuch"])
+    subprocess.run(["sh", "-c", "sleep 0.03; exit 2"])
     print("ready", flush=True)
     time.sleep(0.05)'
 }
