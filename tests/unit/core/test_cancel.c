@@ -1,5 +1,8 @@
 #include "base/cancel.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "base/clock.h"
 #include "base/temp_file.h"
 #include "unit/dir.h"
@@ -21,6 +24,34 @@ Test(token, tells_a_deadline_from_a_cancel) {
     atomic_store(&token.is_cancelled, true);
     cr_assert(eq(int, bp_cancel_check(&token, &failure), BUGPACK_ERR_CANCELLED));
     cr_assert(eq(str, failure.message, "the report was cancelled"));
+}
+
+/* Of these one after the other is cancelled, while another thread checks it. */
+static bp_cancel_token tokens[500];
+static atomic_size_t checked_count;
+
+static void *cancel_each(void *unused) {
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        while (atomic_load(&checked_count) < i) {
+            (void)sched_yield();
+        }
+        atomic_store(&tokens[i].is_cancelled, true);
+    }
+    return unused;
+}
+
+Test(token, that_is_cancelled_during_a_check_was_not_late) {
+    pthread_t thread;
+    cr_assert(zero(int, pthread_create(&thread, NULL, cancel_each, NULL)));
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        bugpack_status status = BUGPACK_OK;
+        atomic_store(&checked_count, i);
+        while (status == BUGPACK_OK) {
+            status = bp_cancel_check(&tokens[i], NULL);
+        }
+        cr_assert(eq(int, status, BUGPACK_ERR_CANCELLED));
+    }
+    cr_assert(zero(int, pthread_join(thread, NULL)));
 }
 
 Test(token, stops_a_spool_before_its_next_write_and_sticks) {
