@@ -157,7 +157,9 @@ static bool read_pass(struct search *search) {
     }
     if (has_memory) {
         pass->found.is_cut = pass->found.is_cut || at < pids.count;
-        qsort(pass->rows, pass->count, sizeof *pass->rows, compare_rows);
+        if (pass->count > 0) { /* no array at all is not for qsort(3) */
+            qsort(pass->rows, pass->count, sizeof *pass->rows, compare_rows);
+        }
     } else {
         free_pass(pass);
         search->pass = NULL;
