@@ -42,9 +42,6 @@ typedef struct process_window {
     bugpack_status status;
     bugpack_error error;
     bool has_ended;
-    uint64_t kept_ns;     /* when all were sampled last while a provider was asked; of the first */
-    uint64_t look_due_ns; /* at the children of all; of the first */
-    bool is_cut;          /* the session was closed before the window had passed */
     bp_profile_window profile;
 } process_window;
 
@@ -60,6 +57,9 @@ struct assembly {
     bp_quota quota;            /* its key is NULL where none was taken */
     uint64_t suppressed_count; /* reports of the same bug before this one */
     uint64_t began_ns;         /* when the windows of our own did */
+    uint64_t kept_ns;          /* when all were sampled last while a provider was asked */
+    uint64_t look_due_ns;      /* at the children of all */
+    bool is_cut;               /* the session was closed before the window had passed */
     process_window *windows;   /* of the session's own process first */
     size_t window_count;
 };
@@ -109,7 +109,6 @@ static bool begin_windows(struct assembly *assembly) {
     uint64_t since_ns =
         triggered_ns > BP_METRICS_AT_TRIGGER_NS ? triggered_ns - BP_METRICS_AT_TRIGGER_NS : 0;
     assembly->window_count = count;
-    assembly->began_ns = 0;
     for (size_t i = 0; i < count; i++, subject = bp_subject_next(subject)) {
         process_window *window = &assembly->windows[i];
         window->subject = subject;
@@ -131,16 +130,15 @@ static bool begin_windows(struct assembly *assembly) {
 
 /* Looks at the children of other processes, if it is time: often, as they may end at once, and for
  * at most 4 % of a CPU. Returns when it is time again; UINT64_MAX for never. */
-static uint64_t look_at_children(const struct assembly *assembly) {
+static uint64_t look_at_children(struct assembly *assembly) {
     uint64_t began_ns = bp_clock_monotonic_ns();
     uint64_t cpu_ns = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
     bool have_ended = false;
     if (assembly->context->config->target_pid == 0 && assembly->window_count <= 1) {
         return UINT64_MAX;
     }
-    uint64_t *due_ns = &assembly->windows->look_due_ns;
-    if (began_ns < *due_ns) {
-        return *due_ns;
+    if (began_ns < assembly->look_due_ns) {
+        return assembly->look_due_ns;
     }
     for (size_t i = 0; i < assembly->window_count; i++) {
         process_window *window = &assembly->windows[i];
@@ -151,8 +149,8 @@ static uint64_t look_at_children(const struct assembly *assembly) {
     uint64_t ended_ns = bp_clock_monotonic_ns();
     uint64_t cost_ns = (bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) * 25;
     uint64_t least_ns = have_ended ? end_interval_ns : child_interval_ns;
-    *due_ns = ended_ns + (cost_ns > least_ns ? cost_ns : least_ns);
-    return *due_ns;
+    assembly->look_due_ns = ended_ns + (cost_ns > least_ns ? cost_ns : least_ns);
+    return assembly->look_due_ns;
 }
 
 /* Samples what may end before its window does. False when no process is left to wait for. */
@@ -172,24 +170,21 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
 
 /* On a busy machine the window is over before anybody waits for it: what grows in it is seen
  * between the providers, too. */
-static void keep_meanwhile(const struct assembly *assembly) {
+static void keep_meanwhile(struct assembly *assembly) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t window_ns = assembly->context->config->sample_window_ms * BP_NS_PER_MS;
-    process_window *first = assembly->windows;
-    if (assembly->window_count > 0) {
-        (void)look_at_children(assembly);
-    }
-    if (assembly->window_count > 0 && now_ns < assembly->began_ns + window_ns &&
+    (void)look_at_children(assembly);
+    if (now_ns < assembly->began_ns + window_ns &&
         now_ns - assembly->began_ns >= window_ns / kept_share &&
-        now_ns - first->kept_ns >= window_ns / kept_share) {
+        now_ns - assembly->kept_ns >= window_ns / kept_share) {
         (void)keep(assembly, true);
-        first->kept_ns = now_ns;
+        assembly->kept_ns = now_ns;
     }
 }
 
 /* Waits until a window of our own has passed, unless each first sample failed. A session that is
  * closed meanwhile cuts it. */
-static void wait_own_window(const struct assembly *assembly) {
+static void wait_own_window(struct assembly *assembly) {
     const bp_progress *progress = assembly->progress;
     uint64_t began_ns = assembly->began_ns;
     uint64_t window_ns = assembly->context->config->sample_window_ms * BP_NS_PER_MS;
@@ -204,13 +199,11 @@ static void wait_own_window(const struct assembly *assembly) {
         until_ns = until_ns < end_ns ? until_ns : end_ns;
         if (!progress->wait(progress->context, until_ns)) {
             bp_clock_sleep_until(began_ns + hurried_window_ns);
-            for (size_t i = 0; i < assembly->window_count; i++) {
-                assembly->windows[i].is_cut = began_ns + hurried_window_ns < end_ns;
-            }
+            assembly->is_cut = began_ns + hurried_window_ns < end_ns;
             return;
         }
         now_ns = bp_clock_monotonic_ns();
-        if (may_wait && now_ns >= keep_ns && now_ns < end_ns) {
+        if (now_ns >= keep_ns && now_ns < end_ns) {
             may_wait = keep(assembly, true);
             keep_ns = now_ns + window_ns / kept_share;
         }
@@ -218,7 +211,7 @@ static void wait_own_window(const struct assembly *assembly) {
 }
 
 /* Waits until the window has passed, or all processes have ended. CANCELLED, TIMEOUT. */
-static bugpack_status wait_window(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status wait_window(struct assembly *assembly, bugpack_error *error) {
     bp_window *window = assembly->job->window;
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t least_ns = now_ns + look_interval_ns;
@@ -256,8 +249,9 @@ static bugpack_status print(const bp_job *job, const bp_window_result *window, b
     return bp_metrics_print(metrics, bp_machine_platform(), &writer->content, error);
 }
 
-static bugpack_status add_one(const bp_job *job, const process_window *given, bp_bundle *bundle,
+static bugpack_status add_one(const struct assembly *assembly, const process_window *given,
                               bugpack_error *error) {
+    const bp_job *job = assembly->job;
     bugpack_writer writer;
     bp_window_result own = {.status = BUGPACK_OK};
     const bp_window_result *window = &own;
@@ -277,7 +271,7 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
             own.status = bp_subject_check_program(given->subject, &own.error);
             own.is_other_program = own.status != BUGPACK_OK;
         }
-        if (own.status == BUGPACK_OK && given->is_cut && own.error.status == BUGPACK_OK) {
+        if (own.status == BUGPACK_OK && assembly->is_cut && own.error.status == BUGPACK_OK) {
             (void)bp_fail(&own.error, BUGPACK_ERR_CANCELLED,
                           "the session was closed before the window had passed");
         }
@@ -296,24 +290,25 @@ static bugpack_status add_one(const bp_job *job, const process_window *given, bp
     }
     bp_metrics_release(&own.metrics);
     bp_writer_stamp(&writer, now);
-    return bp_bundle_put(bundle, bp_subject_entry(given->subject, "runtime-metrics.json", name),
-                         status, &writer, error);
+    return bp_bundle_put(assembly->bundle,
+                         bp_subject_entry(given->subject, "runtime-metrics.json", name), status,
+                         &writer, error);
 }
 
 /* Adds runtime-metrics.json of each process. */
-static bugpack_status add_metrics(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_metrics(struct assembly *assembly, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     if (assembly->context->config->without_process) {
         return BUGPACK_OK;
     }
     for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
-        status = add_one(assembly->job, &assembly->windows[i], assembly->bundle, error);
+        status = add_one(assembly, &assembly->windows[i], error);
     }
     return status;
 }
 
 /* After all metrics, whose windows it would prolong: samples are unwound and named. */
-static bugpack_status add_profiles(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_profiles(struct assembly *assembly, bugpack_error *error) {
     bugpack_status status = BUGPACK_OK;
     for (size_t i = 0; status == BUGPACK_OK && i < assembly->window_count; i++) {
         process_window *window = &assembly->windows[i];
@@ -326,7 +321,7 @@ static bugpack_status add_profiles(const struct assembly *assembly, bugpack_erro
  * process.json has a provider where there is a sampler. Where there could be one, and only this
  * session has none, the manifest says why.
  */
-static bugpack_status note_process(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status note_process(struct assembly *assembly, bugpack_error *error) {
     bugpack_error reason = BUGPACK_ERROR_INIT;
     if (bp_subject_sampler(assembly->context->subject, &reason) != NULL ||
         reason.status == BUGPACK_ERR_UNSUPPORTED) {
@@ -361,7 +356,7 @@ static bugpack_status ask_provider(const struct assembly *assembly, bp_provider 
 }
 
 /* A cancelled report asks no further provider: each would cost a thread, for nothing. */
-static bugpack_status ask_providers(const struct assembly *assembly, bool are_late,
+static bugpack_status ask_providers(struct assembly *assembly, bool are_late,
                                     bugpack_error *error) {
     bp_provider **providers = NULL;
     size_t count = 0;
@@ -384,12 +379,12 @@ static bugpack_status ask_providers(const struct assembly *assembly, bool are_la
     return status;
 }
 
-static bugpack_status ask_early(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status ask_early(struct assembly *assembly, bugpack_error *error) {
     return ask_providers(assembly, false, error);
 }
 
 /* System counts over the window, and log files. */
-static bugpack_status ask_late(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status ask_late(struct assembly *assembly, bugpack_error *error) {
     return ask_providers(assembly, true, error);
 }
 
@@ -446,7 +441,7 @@ static bugpack_status add_metadata_of(const struct assembly *assembly, bp_subjec
 }
 
 /* Adds metadata.json of each process; the first names the others. */
-static bugpack_status add_metadata(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_metadata(struct assembly *assembly, bugpack_error *error) {
     size_t count = assembly->window_count;
     if (count == 0) {
         return add_metadata_of(assembly, NULL, NULL, 0, error);
@@ -495,12 +490,12 @@ static bugpack_status add_recorded(const struct assembly *assembly, bugpack_erro
                : status;
 }
 
-static bugpack_status add_early(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_early(struct assembly *assembly, bugpack_error *error) {
     bool waits = assembly->job->type->take_latecomers != NULL;
     return waits ? BUGPACK_OK : add_recorded(assembly, error);
 }
 
-static bugpack_status add_late(const struct assembly *assembly, bugpack_error *error) {
+static bugpack_status add_late(struct assembly *assembly, bugpack_error *error) {
     if (assembly->job->type->take_latecomers == NULL) {
         return BUGPACK_OK;
     }
@@ -510,7 +505,7 @@ static bugpack_status add_late(const struct assembly *assembly, bugpack_error *e
 
 /* The steps after the snapshot, in their order, and the stage that each one completes. */
 static const struct {
-    bugpack_status (*run)(const struct assembly *assembly, bugpack_error *error);
+    bugpack_status (*run)(struct assembly *assembly, bugpack_error *error);
     stage stage;
     bool needs_subject; /* left out where the report is about a dead session */
 } steps[] = {
