@@ -89,8 +89,7 @@ void bp_cli_print_json(FILE *out, bp_json *json) {
     bp_buffer_release(json->out);
 }
 
-static void say(const char *format, va_list arguments) BUGPACK_PRINTF(1, 0);
-
+BUGPACK_PRINTF(1, 0)
 static void say(const char *format, va_list arguments) {
     char message[message_bytes];
     char escaped[message_bytes];

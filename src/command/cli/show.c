@@ -106,7 +106,7 @@ static void put_line(int style, const char *text, const char *end) {
  * without an indentation, one line that is cut at the end of the screen. What is from a report is
  * escaped; a character beyond U+1100 is counted as two columns.
  */
-static void print_line(int style, size_t indent, const char *format, ...) BUGPACK_PRINTF(3, 4);
+BUGPACK_PRINTF(3, 4)
 static void print_line(int style, size_t indent, const char *format, ...) {
     char raw[2048], text[4 * sizeof raw];
     va_list arguments;

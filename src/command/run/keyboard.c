@@ -21,8 +21,7 @@ enum { hold_max_ms = 25 };
  * the Linux console agree (terminfo(5), kf1 to kf12). */
 static const int tilde_numbers[12] = {11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 23, 24};
 
-static void add_form(bp_hotkey *key, const char *format, ...) BUGPACK_PRINTF(2, 3);
-
+BUGPACK_PRINTF(2, 3)
 static void add_form(bp_hotkey *key, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

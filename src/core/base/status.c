@@ -72,9 +72,7 @@ static void append_reason(char *sentence, size_t sentence_bytes, int system_errn
     (void)snprintf(sentence + used, sentence_bytes - used, ": %s", reason);
 }
 
-static void fill(bugpack_error *error, bugpack_status status, int system_errno, const char *format,
-                 va_list arguments) BUGPACK_PRINTF(4, 0);
-
+BUGPACK_PRINTF(4, 0)
 static void fill(bugpack_error *error, bugpack_status status, int system_errno, const char *format,
                  va_list arguments) {
     if (error == NULL) {

@@ -130,9 +130,7 @@ static bool take_word(const char **at, const char *word) {
     return true;
 }
 
-static bugpack_status refuse(const bp_condition *condition, bugpack_error *error,
-                             const char *format, ...) BUGPACK_PRINTF(3, 4);
-
+BUGPACK_PRINTF(3, 4)
 static bugpack_status refuse(const bp_condition *condition, bugpack_error *error,
                              const char *format, ...) {
     char what[160];

@@ -95,9 +95,7 @@ bool bp_machine_summary_is_complete(const bp_machine_summary *summary) {
 }
 
 /* One more part of a list, as much of it as fits. */
-static void add_part(char *out, size_t out_bytes, const char *joint, const char *format, ...)
-    BUGPACK_PRINTF(4, 5);
-
+BUGPACK_PRINTF(4, 5)
 static void add_part(char *out, size_t out_bytes, const char *joint, const char *format, ...) {
     size_t used = strlen(out);
     if (used > 0 && used < out_bytes) {

@@ -246,9 +246,7 @@ void bp_note_notifyv(bp_recorder *recorder, bugpack_level level, const char *sou
     }
 }
 
-static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
-                      va_list arguments) BUGPACK_PRINTF(3, 0);
-
+BUGPACK_PRINTF(3, 0)
 static void diagnosev(bp_recorder *recorder, bugpack_level level, const char *format,
                       va_list arguments) {
     static _Thread_local bool is_inside;
