@@ -8,7 +8,6 @@
 #include "process/open_files.h"
 #include "sources/source.h"
 
-/* The open files of the target and its descendants. */
 struct file_readings {
     bp_open_files *items;
     size_t count;
@@ -59,8 +58,10 @@ static void note_file_losses(const struct file_readings *readings, bugpack_write
         }
     }
     if (passed_over_count > 0) {
-        bp_writer_truncate(writer, true, "%zu more open files are not listed: the limit is %d%s",
-                           passed_over_count, BP_OPEN_FILE_MAX, ", or there was no time");
+        bp_writer_truncate(writer, true,
+                           "%zu more open files are not listed: the limit is %d, or there was no "
+                           "time",
+                           passed_over_count, BP_OPEN_FILE_MAX);
     } else if (unread_count > 0) {
         bp_writer_truncate(writer, bp_errno_is_trouble(unread_errno),
                            "%zu open files could not be read: %s", unread_count,

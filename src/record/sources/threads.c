@@ -10,7 +10,6 @@
 #include "process/threads.h"
 #include "sources/source.h"
 
-/* The threads of the target and its descendants. */
 struct thread_readings {
     bp_process_threads *items;
     size_t count;

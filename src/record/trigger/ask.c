@@ -55,9 +55,8 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
     const char *dir = bp_rings_locate(recorder->rings, &survives);
     bugpack_error failure = BUGPACK_ERROR_INIT;
     bugpack_status status =
-        dir == NULL || dir[0] == '\0'
-            ? bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED, "the session has no directory")
-            : bp_ask_socket_open(dir, &self->listening_fd, &failure);
+        dir == NULL ? bp_fail(&failure, BUGPACK_ERR_UNSUPPORTED, "the session has no directory")
+                    : bp_ask_socket_open(dir, &self->listening_fd, &failure);
     if (status != BUGPACK_OK) {
         bp_note_diagnose(recorder, BUGPACK_LEVEL_WARN, "`bugpack trigger` cannot ask: %s",
                          failure.message);

@@ -46,7 +46,7 @@ static bugpack_status open_trigger(const bp_report_context *context, void **ret_
         int dir_fd = -1;
         status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
         bp_file_close(dir_fd);
-    };
+    }
     if (status != BUGPACK_OK) {
         return status;
     }
