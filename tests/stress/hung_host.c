@@ -238,13 +238,28 @@ static void check_fork(void) {
 }
 
 /* Copies as a report does. */
-static bp_hosted *take_copies(pid_t pid, bp_snapshot *snapshot) {
+static bp_hosted *take_copies(pid_t pid, const bp_cancel_token *token, bp_snapshot *snapshot) {
     bp_hosted *hosted = NULL;
     int dir_fd = open(dir.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     memset(snapshot, 0, sizeof *snapshot);
-    CHECK(bp_hosted_take(pid, NULL, dir_fd, NULL, snapshot, &hosted, NULL) == BUGPACK_OK);
+    CHECK(bp_hosted_take(pid, NULL, dir_fd, token, snapshot, &hosted, NULL) == BUGPACK_OK);
     (void)close(dir_fd);
     return hosted;
+}
+
+/* Where the copy of a ring fails, the rules of the host are still those of the report. */
+static void check_cut(void) {
+    static bp_snapshot snapshot;
+    const bp_cancel_token token = {.is_cancelled = true};
+    host it = start_host(false);
+    bp_hosted *hosted = take_copies(it.pid, &token, &snapshot);
+    CHECK(hosted != NULL && hosted->redaction != NULL);
+    CHECK(snapshot.parts[BP_RING_KIND_LOG].is_on);
+    CHECK(snapshot.parts[BP_RING_KIND_LOG].error.status == BUGPACK_ERR_CANCELLED);
+    bp_hosted_free(hosted);
+    bp_snapshot_release(&snapshot);
+    end_host(it.pid);
+    (void)close(it.socket_fd);
 }
 
 /* A host that writes at full speed into a small ring: whatever is copied is whole. */
@@ -260,7 +275,7 @@ static void check_busy(void) {
         }
     }
     for (unsigned copied = 0; copied < 20;) {
-        bp_hosted *hosted = take_copies(pid, &snapshot);
+        bp_hosted *hosted = take_copies(pid, NULL, &snapshot);
         const bp_ring_view *view = &snapshot.parts[BP_RING_KIND_LOG].view;
         if (hosted != NULL && view->record_count > 0) {
             CHECK(snapshot.parts[BP_RING_KIND_LOG].error.status == BUGPACK_OK && !view->is_damaged);
@@ -367,7 +382,7 @@ static void check_other_clock(void) {
     (void)close(ends[1]);
     CHECK(read(ends[0], &pid, sizeof pid) == (ssize_t)sizeof pid);
     if (pid > 0) {
-        bp_hosted_free(take_copies(pid, &snapshot));
+        bp_hosted_free(take_copies(pid, NULL, &snapshot));
         uint64_t now_ns = bp_clock_wall_ns();
         uint64_t logged_ns =
             snapshot.parts[BP_RING_KIND_LOG].view.last_ns + snapshot.wall_offset_ns;
@@ -391,6 +406,7 @@ int main(void) {
     check_host(TRACED);
     check_memory();
     check_fork();
+    check_cut();
     check_busy();
     check_unread();
     check_other_clock();

@@ -219,6 +219,7 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
     bugpack_channel_options options = BUGPACK_CHANNEL_OPTIONS_INIT;
     char name[BP_RING_NAME_BYTES];
     bp_traffic_snapshot *channel = bp_snapshot_next_channel(snapshot, from->dir_fd);
+    snapshot->parts[BP_RING_KIND_TRAFFIC].is_on = true;
     if (channel == NULL) {
         return;
     }
@@ -246,7 +247,6 @@ static void recover_channel(const source *from, uint32_t number, bp_snapshot *sn
     bool has_pins = recover_channel_ring(from, BP_RING_KIND_PINS, &channel->identity,
                                          &channel->pins, &channel->pins_view, snapshot);
     bool is_known = channel->identity.check != 0;
-    snapshot->parts[BP_RING_KIND_TRAFFIC].is_on = true;
     snapshot->channel_count++;
     channel->messages_view.is_damaged = channel->messages_view.is_damaged || !has_ring || !is_known;
     /* The pins of a closed channel may be gone, if its ring has all messages. */
@@ -361,7 +361,9 @@ bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *ident
         recover_part(&from, kind, &parts[kind]);
     }
     numbers channels;
-    (void)list_channels(session_fd, &channels, &parts[BP_RING_KIND_TRAFFIC].error);
+    if (list_channels(session_fd, &channels, &parts[BP_RING_KIND_TRAFFIC].error) != BUGPACK_OK) {
+        parts[BP_RING_KIND_TRAFFIC].is_on = true; /* there may have been some */
+    }
     for (size_t i = 0; i < channels.count; i++) {
         recover_channel(&from, channels.items[i], ret_snapshot);
     }

@@ -25,9 +25,9 @@ void bp_hosted_describe(const bp_hosted *hosted, bp_metadata *metadata);
 /*
  * Copies the rings of the process `pid`, which may write meanwhile, into temporary files in
  * `dir_fd`. It is a success, with NULL, where the process has no session with files, or may not be
- * read; the log of the snapshot says so where it has one in memory. `ours` are the rules of the
- * report. Errors: NO_MEMORY, IO, INVALID (its rules), and those of the token. The snapshot is to be
- * released in any case.
+ * read; the log of the snapshot says so where it has one in memory. A ring that cannot be copied,
+ * or not before the token is due, has its reason in its part. `ours` are the rules of the report.
+ * Errors: NO_MEMORY, IO, INVALID (its rules). The snapshot is to be released in any case.
  */
 bugpack_status bp_hosted_take(pid_t pid, const bp_redaction *ours, int dir_fd,
                               const bp_cancel_token *token, bp_snapshot *snapshot,

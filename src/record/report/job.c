@@ -88,7 +88,8 @@ static bugpack_status copy_target_rings(const bp_report_context *context, bp_job
     bugpack_status status = bp_hosted_take(pid, context->redaction, job->destination.dir_fd,
                                            &job->token, theirs, &job->hosted, error);
     bool has_news = job->hosted != NULL || theirs->parts[BP_RING_KIND_LOG].is_on;
-    if (!has_news || bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
+    if (status != BUGPACK_OK || !has_news ||
+        bp_subject_check(context->subject, NULL) != BUGPACK_OK) {
         bp_hosted_free(job->hosted);
         job->hosted = NULL;
     } else {
