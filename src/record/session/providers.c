@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "model/entry.h"
 #include "report/screenshot.h"
+#include "session/command.h"
 #include "session/session.h"
-#include "sources/source.h"
 
 static bugpack_status add(bugpack_session *session, bp_provider_spec spec, bugpack_error *error) {
     spec.limit_bytes = session->config.artefact_limit_bytes;
@@ -93,24 +93,21 @@ bugpack_status bugpack_provide(bugpack_session *session, const char *name,
 bugpack_status bugpack_provide_file(bugpack_session *session, const char *name, const char *path,
                                     bugpack_file_kind kind, uint64_t limit_bytes,
                                     bugpack_error *error) {
-    bp_call call;
-    if (bp_session_enter(&call, session, "register a file", error)) {
-        const bp_file_plan plan = {
-            .name = name, .path = path, .kind = kind, .limit_bytes = limit_bytes};
-        call.status = bp_source_file(&session->context, &plan, error);
-    }
-    return bp_session_leave(&call);
+    const bp_file_plan plan = {
+        .name = name, .path = path, .kind = kind, .limit_bytes = limit_bytes};
+    return bp_session_provide_file(session, &plan, error);
 }
 
 bool bugpack_unprovide(bugpack_session *session, const char *name) {
     bp_call call;
     bool is_idle = false;
-    if (name == NULL || bp_runner_is_inside_provider() ||
-        (bp_entry_refuse(name) != NULL && strcmp(name, screenshot_name) != 0)) {
+    if (name == NULL || bp_runner_is_inside_provider()) {
         return false;
     }
     if (bp_session_enter(&call, session, NULL, NULL)) {
-        is_idle = bp_provider_list_remove(session->context.providers, name);
+        bool is_screenshot = strcmp(name, screenshot_name) == 0;
+        is_idle = (is_screenshot || refuse_name(session, name, BUGPACK_PROVIDE_JSON) == NULL) &&
+                  bp_provider_list_remove(session->context.providers, name);
     }
     (void)bp_session_leave(&call);
     return is_idle;

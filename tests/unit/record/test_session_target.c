@@ -191,6 +191,7 @@ Test(session_target, takes_the_crash_of_another_process_alone) {
             int,
             bugpack_provide(session, "files.json", BUGPACK_PROVIDE_JSON, provide_crash, NULL, NULL),
             BUGPACK_ERR_INVALID));
+        cr_expect(eq(int, bugpack_unprovide(session, "crash.json"), i == 1));
         bugpack_close(session);
     }
 }
