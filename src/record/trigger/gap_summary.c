@@ -5,43 +5,53 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "model/pedantic_summary.h"
 #include "platform/staged_file.h"
+#include "recorder/recorder.h"
 #include "redact/redactor.h"
 #include "report/name.h"
 
 static const size_t summary_limit_bytes = (size_t)16 << 20;
 
 /* Like a report: whole and under its name, or absent. */
-static void publish(const bp_report_dir *dir, const char *app_name, const bp_buffer *text,
-                    uint64_t wall_ns) {
+static bugpack_status publish(const bp_report_dir *dir, const char *app_name, const bp_buffer *text,
+                              uint64_t wall_ns, bugpack_error *error) {
     int dir_fd = -1;
     bp_staged_file *file = NULL;
     char stem[BP_NAME_STEM_BYTES];
     char name[256];
-    if (bp_file_open_directory(dir->path, dir->may_create, &dir_fd, NULL) == BUGPACK_OK &&
-        bp_staged_file_new(dir_fd, dir->path, &file, NULL) == BUGPACK_OK &&
-        bp_file_write_all(bp_staged_file_fd(file), text->data, text->size) == 0 &&
-        bp_staged_file_sync(file, NULL) == BUGPACK_OK) {
+    bugpack_status status = bp_file_open_directory(dir->path, dir->may_create, &dir_fd, error);
+    if (status == BUGPACK_OK) {
+        status = bp_staged_file_new(dir_fd, dir->path, &file, error);
+    }
+    if (status == BUGPACK_OK) {
+        int failed = bp_file_write_all(bp_staged_file_fd(file), text->data, text->size);
+        status = failed == 0 ? bp_staged_file_sync(file, error)
+                             : bp_fail_errno(error, failed, "cannot write to \"%s\"", dir->path);
+    }
+    if (status == BUGPACK_OK) {
         bp_name_report_stem(app_name, BP_REPORT_PEDANTIC, "summary", wall_ns, stem);
-        (void)bp_staged_file_publish(file, stem, ".json", name, sizeof name, NULL);
+        status = bp_staged_file_publish(file, stem, ".json", name, sizeof name, error);
     }
     bp_staged_file_free(file);
     bp_file_close(dir_fd);
+    return status;
 }
 
 /* The two without secrets, like what a report holds; as they are without redaction. */
 static bugpack_status redact(bp_redaction *redaction, const char *app_name, const bp_buffer *text,
-                             bp_buffer *ret_name, bp_buffer *ret_text) {
+                             bp_buffer *ret_name, bp_buffer *ret_text, bugpack_error *error) {
     bp_rule_set *rules = NULL;
     bp_redactor *redactor = NULL;
-    bugpack_status status = bp_redaction_hold(redaction, &rules, NULL);
+    bugpack_status status = bp_redaction_hold(redaction, &rules, error);
     if (status != BUGPACK_OK) {
         return status;
     }
     if (rules == NULL) {
         status = bp_buffer_append_text(ret_name, app_name);
-        return status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
+        status = status == BUGPACK_OK ? bp_buffer_append(ret_text, text->data, text->size) : status;
+        goto out;
     }
     redactor = bp_redactor_new(rules);
     status = redactor == NULL ? BUGPACK_ERR_NO_MEMORY
@@ -53,9 +63,12 @@ static bugpack_status redact(bp_redaction *redaction, const char *app_name, cons
     if (status == BUGPACK_OK) {
         status = bp_redactor_write(redactor, NULL, 0, bp_buffer_sink, ret_text);
     }
+out:
     bp_redactor_free(redactor);
     bp_rule_set_drop(rules);
-    return status;
+    return status == BUGPACK_OK ? BUGPACK_OK
+                                : bp_fail(error, status, "it cannot be searched for secrets: %s",
+                                          bugpack_status_name(status));
 }
 
 void bp_gap_summary_write(const bp_report_context *context, bp_gaps *gaps) {
@@ -71,18 +84,28 @@ void bp_gap_summary_write(const bp_report_context *context, bp_gaps *gaps) {
                                    .closed_wall_ns = bp_clock_wall_ns(),
                                    .cap = config->pedantic.cap,
                                    .channel_cap = config->pedantic.channel_cap};
-    if (bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, NULL) != BUGPACK_OK ||
-        summary.gap_count == 0) {
-        return;
-    }
-    summary.gaps = rows;
+    bugpack_error error = BUGPACK_ERROR_INIT;
     bp_buffer_init(&text, summary_limit_bytes);
     bp_buffer_init(&safe_text, 2 * summary_limit_bytes);
     bp_buffer_init(&safe_name, (size_t)64 << 10);
-    if (bp_pedantic_summary_print(&summary, &text, NULL) == BUGPACK_OK &&
-        redact(context->redaction, config->app_name, &text, &safe_name, &safe_text) == BUGPACK_OK) {
-        publish(&config->pedantic.dir, bp_buffer_text(&safe_name), &safe_text,
-                summary.closed_wall_ns);
+    bugpack_status status = bp_gaps_list(gaps, NULL, &rows, &summary.gap_count, &error);
+    if (status != BUGPACK_OK || summary.gap_count == 0) {
+        goto out;
+    }
+    summary.gaps = rows;
+    status = bp_pedantic_summary_print(&summary, &text, &error);
+    if (status == BUGPACK_OK) {
+        status =
+            redact(context->redaction, config->app_name, &text, &safe_name, &safe_text, &error);
+    }
+    if (status == BUGPACK_OK) {
+        status = publish(&config->pedantic.dir, bp_buffer_text(&safe_name), &safe_text,
+                         summary.closed_wall_ns, &error);
+    }
+out:
+    if (status != BUGPACK_OK) {
+        bp_note_diagnose(context->recorder, BUGPACK_LEVEL_WARN,
+                         "the summary of the gaps was not written: %s", error.message);
     }
     bp_buffer_release(&text);
     bp_buffer_release(&safe_text);

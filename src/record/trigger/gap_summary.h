@@ -7,7 +7,7 @@
 #include "report/context.h"
 #include "trigger/gaps.h"
 
-/* Writes it when the session closes; nothing without a gap, or where it fails. */
+/* Writes it when the session closes; nothing without a gap. on_diagnostic gets a failure. */
 void bp_gap_summary_write(const bp_report_context *context, bp_gaps *gaps);
 
 #endif

@@ -286,6 +286,25 @@ Test(pedantic, leaves_no_summary_where_there_was_no_gap) {
     cr_expect(eq(sz, temp_dir_count(&dir), 0));
 }
 
+static void keep_diagnostic(bugpack_level level, const char *text, void *context) {
+    (void)level;
+    (void)snprintf(context, BUGPACK_ERROR_MESSAGE_BYTES, "%s", text);
+}
+
+Test(pedantic, tells_the_host_why_there_is_no_summary) {
+    char gaps[300], told[BUGPACK_ERROR_MESSAGE_BYTES] = "";
+    (void)snprintf(gaps, sizeof gaps, "%s/gaps", dir.path);
+    options.pedantic.dir = gaps;
+    options.pedantic.is_enabled = false;
+    options.on_diagnostic = keep_diagnostic;
+    options.on_diagnostic_context = told;
+    open_session();
+    bugpack_gap(session, "a:b");
+    bugpack_close(session);
+    cr_expect(ne(ptr, strstr(told, "the summary of the gaps was not written: "), NULL), "%s", told);
+    cr_expect(ne(ptr, strstr(told, "/gaps"), NULL), "%s", told);
+}
+
 Test(pedantic, is_harmless_without_a_session_a_key_or_a_channel) {
     bugpack_gap(NULL, "a:b");
     bugpack_gap_unknown(NULL, "a", 1, NULL, 0);
