@@ -240,7 +240,10 @@ static bool look(struct watchdogs *self, bugpack_watchdog *watchdog, uint64_t no
         watchdog->silent_ns = since_ns < passed_ns ? since_ns : passed_ns;
         if (watchdog->hung_ns != 0) {
             uint64_t back_ns = atomic_load(&watchdog->back_ns);
-            take_end(self, watchdog, back_ns > watchdog->hung_ns ? back_ns : beat_ns, ret_hang);
+            if (back_ns <= watchdog->hung_ns) { /* it came while the hang was being noticed */
+                back_ns = beat_ns != 0 ? beat_ns : now_ns;
+            }
+            take_end(self, watchdog, back_ns, ret_hang);
             return true;
         }
     } else {
