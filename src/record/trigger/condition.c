@@ -321,7 +321,7 @@ static bugpack_status try_task(const struct conditions *self, const bp_condition
     unsigned needs = bp_condition_needs(condition);
     bp_task_totals totals;
     uint64_t count;
-    bool has_totals = bp_task_read_totals(task, &totals, error) == BUGPACK_OK;
+    bool has_totals = bp_task_read_totals(task, &totals, NULL) == BUGPACK_OK;
     *ret_looks_itself = has_totals && !report->config->with_descendants;
     if (!*ret_looks_itself && report->recorder->history == NULL) {
         return bp_fail(error, BUGPACK_ERR_INVALID,
@@ -357,9 +357,10 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
                        "condition '%.80s' needs a session about a process",
                        bp_condition_text(condition));
     }
-    bugpack_status status = bp_task_clone(bp_sampler_task(sampler), &task, error);
+    bugpack_error *reason = is_of_log ? NULL : error; /* those samples are for the history alone */
+    bugpack_status status = bp_task_clone(bp_sampler_task(sampler), &task, reason);
     if (status == BUGPACK_OK) {
-        status = try_task(self, condition, task, &looks_itself, error);
+        status = try_task(self, condition, task, &looks_itself, reason);
     }
     if (status == BUGPACK_OK && atomic_load(&self->task) == NULL) {
         atomic_store(&self->task, task);
@@ -367,7 +368,7 @@ static bugpack_status prepare(struct conditions *self, const bp_condition *condi
         task = NULL;
     }
     bp_task_close(task);
-    return is_of_log ? BUGPACK_OK : status; /* the samples are for the history alone */
+    return is_of_log ? BUGPACK_OK : status;
 }
 
 static bugpack_status add(struct conditions *self, bp_condition *condition, bugpack_error *error) {

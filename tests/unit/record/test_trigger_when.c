@@ -3,6 +3,9 @@
  */
 #include <fcntl.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "report/queue.h"
 #include "session/command.h"
@@ -250,4 +253,20 @@ Test(trigger_when, refuses_what_it_cannot_look_at) {
     cr_assert(eq(int, bugpack_condition_add(NULL, "rss > 1000G", &failure), BUGPACK_ERR_INVALID));
     bugpack_close(session);
     cr_assert(eq(int, bugpack_condition_add(session, "rss > 1000G", &failure), BUGPACK_ERR_CLOSED));
+}
+
+Test(trigger_when, leaves_the_error_alone_where_it_succeeds) {
+    bugpack_error error = BUGPACK_ERROR_INIT;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    options.target_pid = child;
+    options.recorder.history_interval_ms = 60000;
+    open_session();
+    (void)kill(child, SIGKILL);
+    cr_assert(eq(int, waitpid(child, NULL, 0), child));
+    cr_assert(zero(int, bugpack_condition_add(session, "log /x/", &error)));
+    cr_expect(eq(int, error.status, BUGPACK_OK), "%s", error.message);
 }
