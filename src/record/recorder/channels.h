@@ -40,8 +40,8 @@ typedef struct bp_channel_item {
     bp_traffic *traffic;
     bugpack_channel *handle; /* closed: it may be another channel's once this item is gone */
     uint64_t weight;
-    uint64_t taken_bytes; /* of the budget */
-    bool is_closed;
+    uint64_t taken_bytes;  /* of the budget */
+    atomic_bool is_closed; /* changed under both locks; read by whoever holds it, too */
     unsigned hold_count;
 } bp_channel_item;
 
@@ -49,8 +49,8 @@ typedef struct bp_channels {
     bp_rings *rings;       /* borrowed */
     void *session;         /* for the handles; also the owner of the filters */
     uint64_t budget_bytes; /* of all rings of messages; 0: no traffic is recorded */
-    bp_lock
-        lock; /* of what follows: one opening or closing at a time, which makes or removes files */
+    /* Of what follows: one opening or closing at a time, which makes or removes files. */
+    bp_lock lock;
     uint64_t weight_sum, open_bytes, closed_bytes;
     uint32_t next_number;
     size_t closed_count;
