@@ -72,8 +72,8 @@ BUGPACK_API int bugpack_events_fd(bugpack_session *session, bugpack_error *error
 BUGPACK_API bool bugpack_next_event(bugpack_session *session, bugpack_event *ret_event);
 
 /*
- * Cancels a report that waits or runs; ticket 0 cancels all, including those of gaps that have no
- * ticket yet (bugpack/gap.h). The report ends within 100 ms with BUGPACK_ERR_CANCELLED and leaves
+ * Cancels a report that waits or runs; ticket 0 cancels all, including those of gaps that wait in
+ * their queue (bugpack/gap.h). The report ends within 100 ms with BUGPACK_ERR_CANCELLED and leaves
  * nothing behind, unless the disk blocks the worker in an fsync. A provider that is running is left
  * alone; bugpack_close waits for it until its time limit. Everybody who shares the report
  * (BUGPACK_WHEN_BUSY_COALESCE) gets the same result. A report that is already being renamed to its

@@ -43,8 +43,8 @@ void bp_notifications_free(bp_notifications *notifications);
 size_t bp_notifications_ring_bytes(void);
 
 /*
- * `now_ns` is monotonic. `source` may be NULL; the text needs no NUL. An invalid level
- * counts as fatal. Takes a lock for one to three copies into the ring. Any thread.
+ * `now_ns` is monotonic. `source` may be NULL; the text needs no NUL. A level over FATAL counts as
+ * FATAL, one under TRACE as INFO. Takes a lock for one to three copies into the ring. Any thread.
  */
 void bp_notifications_add(bp_notifications *notifications, uint64_t now_ns, bugpack_level level,
                           const char *source, const char *text, size_t text_bytes);
