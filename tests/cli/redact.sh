@@ -32,6 +32,11 @@ fact 'rules of a file apply too'
 exits 0 capture --pid "$target" --window 0 --log app.log --redact rules --output ticket.zip
 expect_same 'the ticket' 0 "$(unzip -p ticket.zip logs/app.log | grep -c TKT-)"
 
+fact 'rules behind a NUL, which would not be read, are refused'
+{ cat rules && printf '\0' && cat rules; } >halved
+exits 1 capture --pid "$target" --window 0 --redact halved --output cut.zip
+expect_err '"halved" is no text'
+
 fact 'without redaction all is there, and the manifest says so'
 exits 0 capture --pid "$target" --window 0 --log app.log --no-redact --output plain.zip
 expect_same 'the password' 1 "$(unzip -p plain.zip logs/app.log | grep -c hunter2hunter2)"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "cli/output.h"
 
 static const size_t rules_max_bytes = (size_t)1 << 20;
@@ -18,9 +19,11 @@ static bugpack_status read_text(bp_cli_redaction *redaction, bugpack_error *erro
         status = bp_file_read_fd(fd, redaction->path, &text, error);
         bp_file_close(fd);
     }
-    if (status == BUGPACK_OK) {
-        redaction->text = strdup(bp_buffer_text(&text));
-        status = redaction->text == NULL ? BUGPACK_ERR_NO_MEMORY : BUGPACK_OK;
+    if (status == BUGPACK_OK && memchr(bp_buffer_text(&text), '\0', text.size) != NULL) {
+        status = bp_fail(error, BUGPACK_ERR_INVALID, "\"%s\" is no text", redaction->path);
+    }
+    if (status == BUGPACK_OK && (redaction->text = strdup(bp_buffer_text(&text))) == NULL) {
+        status = bp_fail_memory(error, "read redaction rules");
     }
     bp_buffer_release(&text);
     return status;
@@ -34,9 +37,7 @@ bool bp_cli_redaction_prepare(bp_cli_redaction *redaction, bp_cli_exit *ret_exit
     }
     bugpack_status status = redaction->path == NULL ? BUGPACK_OK : read_text(redaction, &error);
     if (status != BUGPACK_OK) {
-        bp_cli_say("%s", error.message[0] != '\0' ? error.message
-                                                  : "cannot read redaction rules: out of memory");
-        *ret_exit = BP_CLI_FAILED;
+        *ret_exit = bp_cli_say_failed(&error);
     }
     return status == BUGPACK_OK;
 }
