@@ -74,6 +74,18 @@ for ring in log history notifications; do
     expect_incomplete "$entry" 'does not begin like a ring'
 done
 
+fact 'each report in which something is missing is named'
+die
+first=$session
+mv "$first" aside # the next host would recover it
+die
+mv aside "$first"
+: >"$first/log.ring"
+: >"$session/log.ring"
+exits 3 recover $sessions
+expect_same 'how many are named' 2 "$(grep -c 'something is missing' err)"
+xargs rm -f <out
+
 fact 'a ring whose file is gone is told'
 die
 rm "$session/log.ring"

@@ -62,9 +62,9 @@ static void print_report(const bugpack_report_result *result, void *context) {
         (void)printf("%s\n", result->path);
     }
     bp_cli_say_unsearched(result);
-    if (result->missing_count > 0 && made->worst == BP_CLI_COMPLETE) {
+    if (result->missing_count > 0) {
         bp_cli_say("%s: something is missing; its manifest.json says what", result->path);
-        made->worst = BP_CLI_INCOMPLETE;
+        made->worst = made->worst == BP_CLI_COMPLETE ? BP_CLI_INCOMPLETE : made->worst;
     }
     bugpack_error error = BUGPACK_ERROR_INIT;
     if (bp_cli_hand_over(made->send_to, result->path, &error) != BUGPACK_OK) {
