@@ -178,6 +178,11 @@ expect_err 'cannot write the report to standard output: No space left on device'
 TMPDIR=$scratch/temporary timeout 60 "$BUGPACK" capture --pid 999999999 --output - >none.zip 2>err
 expect_status 4 $?
 expect_same 'the size' 0 "$(stat -c %s none.zip)"
+# shellcheck disable=SC2016
+TMPDIR=$scratch/temporary timeout 60 sh -c 'ulimit -n 4; exec "$BUGPACK" capture --pid "$1" --output -' sh "$target" \
+    >none.zip 2>err </dev/null
+expect_status 1 $?
+expect_err 'cannot prepare a report: Too many open files'
 expect_empty temporary
 expect_misuse 'exclude each other' capture --pid "$target" --output - --json
 

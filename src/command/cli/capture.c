@@ -301,6 +301,7 @@ static bp_cli_exit capture(capture_options *options) {
     pending_report pending = {.ended_by = 0};
     if (pipe(pending.done_pipe) != 0) {
         bp_cli_say("cannot prepare a report: %s", strerror(errno));
+        (void)bp_cli_streamed_end(options->streamed_dir, NULL);
         return BP_CLI_FAILED;
     }
     bool is_of_core = bp_cli_core_is_given(&options->core);
