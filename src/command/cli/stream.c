@@ -79,7 +79,7 @@ static int provide_stream(const bp_cli_stream *stream, const bp_child_limits *li
                           bugpack_writer *writer) {
     /* Not blocked by a FIFO that nobody writes to. */
     int fd = strcmp(stream->source, "-") == 0
-                 ? dup(STDIN_FILENO)
+                 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                  : open(stream->source,
                         O_RDONLY | O_NONBLOCK | O_CLOEXEC | (stream->is_found ? O_NOFOLLOW : 0));
     if (fd < 0) {
