@@ -182,7 +182,7 @@ static bool set(bp_json_tree *object, const char *key, bp_json_tree *value) {
     if (value == NULL) {
         return false;
     }
-    bool is_set = cJSON_HasObjectItem(object, key)
+    bool is_set = bp_json_tree_member(object, key) != NULL
                       ? cJSON_ReplaceItemInObjectCaseSensitive(object, key, value)
                       : cJSON_AddItemToObject(object, key, value);
     if (!is_set) {

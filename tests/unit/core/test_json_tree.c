@@ -186,6 +186,15 @@ Test(json_tree, prints_what_it_read_and_numbers_as_they_were) {
     bp_json_tree_free(tree);
 }
 
+Test(json_tree, sets_a_member_beside_one_of_another_case) {
+    bp_json_tree *tree = read_tree("{\"Redacted\": 1}");
+    cr_expect(bp_json_tree_set_bool(tree, "redacted", true));
+    cr_expect(bp_json_tree_is_true(tree, "redacted"));
+    cr_expect(bp_json_tree_set_bool(tree, "redacted", false));
+    cr_expect(not(bp_json_tree_is_true(tree, "redacted")));
+    bp_json_tree_free(tree);
+}
+
 Test(json_tree, takes_elements_before_any_other) {
     static const char text[] = "{\"a\": [{\"n\": 1}, {\"n\": 2}]}";
     static const char wanted[] = "{\n  \"a\": [\n    {},\n    {\n      \"n\": 1\n    },\n    {},\n"
