@@ -120,6 +120,15 @@ takes 3 --core short
 grep -q 'crash.json: the core is cut short by [0-9]* KiB: stacks may end early' err || wrong "$(cat err)"
 expect_same 'signal' SIGSEGV "$(of crash.json .name)"
 
+fact 'a sparse core that claims two million segments is not read into memory'
+head -c 64 dumped >endless && truncate -s 200M endless
+printf '\000\020' | dd of=endless bs=1 seek=40 conv=notrunc 2>/dev/null   # where the number is that has no room
+printf '\377\377' | dd of=endless bs=1 seek=56 conv=notrunc 2>/dev/null   # in the file header
+printf '\001\000\040\000' | dd of=endless bs=1 seek=4140 conv=notrunc 2>/dev/null
+run capture --core endless
+expect_status 1
+expect_err 'bugpack: cannot read the core "endless": its headers make no sense, or it is cut short'
+
 fact 'damaged headers and notes are refused, or read as far as they make sense'
 for turn in $(seq 40); do
     cp dumped damaged

@@ -218,7 +218,7 @@ bp_dwarf_status bp_jemalloc_dwarf_read(int fd, const char *path, bp_jemalloc_lay
         return BP_DWARF_NO_LIBRARY;
     }
     errno = 0;
-    if (!bp_elf_is_within(fd, BP_DEBUG_FILE_MAX_BYTES)) {
+    if (bp_elf_memory_bytes(fd) > BP_DEBUG_FILE_MAX_BYTES) {
         if (bp_errno_is_trouble(errno)) {
             return fail_read(reason, reason_bytes);
         }

@@ -87,8 +87,9 @@ void bp_debug_file_close(const bp_libdw *dw, bp_debug_file *file) {
 /* ELF_C_READ, not its mapped form: a file that shrinks meanwhile must not raise SIGBUS. */
 bool bp_debug_file_open(const bp_libdw *dw, int fd, bp_debug_file *file) {
     *file = (bp_debug_file){.fd = fd};
-    file->elf =
-        bp_elf_is_within(fd, BP_DEBUG_FILE_MAX_BYTES) ? dw->elf_begin(fd, ELF_C_READ, NULL) : NULL;
+    file->elf = bp_elf_memory_bytes(fd) <= BP_DEBUG_FILE_MAX_BYTES
+                    ? dw->elf_begin(fd, ELF_C_READ, NULL)
+                    : NULL;
     return file->elf != NULL;
 }
 

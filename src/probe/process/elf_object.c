@@ -270,6 +270,11 @@ bool bp_elf_find_tls_slot(bp_elf_object *object, uint64_t *ret_slot, int64_t *re
 static const unsigned section_max = SHN_LORESERVE - 1;
 static const unsigned segment_max = 64;
 
+/* No more than a number can be: sizes are from outside. */
+static uint64_t add(uint64_t bytes, uint64_t more) {
+    return more > UINT64_MAX - bytes ? UINT64_MAX : bytes + more;
+}
+
 /*
  * The memory that a section takes. Debug data are compressed in two ways: with an ELF header, or
  * after "ZLIB" and the size in big endian (".zdebug_…", binutils' older way).
@@ -292,45 +297,34 @@ static uint64_t bytes_in_memory(int fd, const Elf64_Shdr *section) {
             bytes = bytes << 8 | older[i];
         }
     }
-    return bytes > UINT64_MAX - section->sh_size ? UINT64_MAX : bytes + section->sh_size;
+    return add(bytes, section->sh_size);
 }
 
-/* Takes from what is left. False when it is not enough. */
-static bool take(uint64_t *left_bytes, uint64_t bytes) {
-    if (bytes > *left_bytes) {
-        return false;
-    }
-    *left_bytes -= bytes;
-    return true;
-}
-
-bool bp_elf_is_within(int fd, uint64_t limit_bytes) {
+uint64_t bp_elf_memory_bytes(int fd) {
     Elf64_Ehdr header;
-    uint64_t left_bytes = limit_bytes;
+    uint64_t bytes = 0;
     if (!bp_read_exactly(fd, 0, &header, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phnum > segment_max || header.e_shnum > section_max ||
         (header.e_shoff != 0 && header.e_shnum == 0) ||
         (header.e_shnum != 0 && header.e_shentsize != sizeof(Elf64_Shdr)) ||
         header.e_shoff > INT64_MAX / 2) {
-        return false;
+        return UINT64_MAX;
     }
     for (unsigned i = 0; i < header.e_phnum; i++) {
         Elf64_Phdr segment;
         if (header.e_phentsize != sizeof segment ||
-            !bp_read_exactly(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment) ||
-            (segment.p_type == PT_NOTE && !take(&left_bytes, segment.p_filesz))) {
-            return false;
+            !bp_read_exactly(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment)) {
+            return UINT64_MAX;
         }
+        bytes = add(bytes, segment.p_type == PT_NOTE ? segment.p_filesz : 0);
     }
     for (unsigned i = 0; i < header.e_shnum; i++) {
         Elf64_Shdr section;
         if (!bp_read_exactly(fd, header.e_shoff + i * sizeof section, &section, sizeof section)) {
-            return false;
+            return UINT64_MAX;
         }
-        if (!take(&left_bytes, bytes_in_memory(fd, &section))) {
-            return false;
-        }
+        bytes = add(bytes, bytes_in_memory(fd, &section));
     }
-    return true;
+    return bytes;
 }

@@ -67,10 +67,11 @@ bool bp_elf_code_address(bp_elf_object *object, uint64_t *ret_address);
 bool bp_elf_find_tls_slot(bp_elf_object *object, uint64_t *ret_slot, int64_t *ret_addend);
 
 /*
- * True if all symbols, notes and debug data of a 64-bit ELF file, decompressed, are at most
- * `limit_bytes`, and its tables of a usual length: libelf and libdw read whole sections, and a
- * sparse file of a few kilobytes can claim any size. The owner can still change it afterwards.
+ * The memory that all symbols, notes and debug data of a 64-bit ELF file take, decompressed:
+ * UINT64_MAX where its tables make no sense or are of an unusual length. libelf and libdw read
+ * whole sections, and a sparse file of a few kilobytes can claim any size. The owner can still
+ * change it afterwards.
  */
-bool bp_elf_is_within(int fd, uint64_t limit_bytes);
+uint64_t bp_elf_memory_bytes(int fd);
 
 #endif

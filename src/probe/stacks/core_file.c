@@ -25,6 +25,9 @@
 /* Notes have some 2 KiB for each thread, and the names of files. */
 static const uint64_t notes_max_bytes = (uint64_t)256 << 20;
 
+/* Far above what vm.max_map_count is: a sparse file claims any number. */
+static const size_t segment_max = (size_t)1 << 21;
+
 /* The contents of a note; NULL: there is none. */
 typedef struct note {
     const unsigned char *bytes;
@@ -97,7 +100,8 @@ static bugpack_status read_headers(core *self, bugpack_error *error) {
         self->segment_count = first.sh_info;
     }
     uint64_t bytes = self->segment_count * sizeof *self->segments;
-    if (header.e_phentsize != sizeof *self->segments || bytes > self->file_bytes) {
+    if (header.e_phentsize != sizeof *self->segments || bytes > self->file_bytes ||
+        self->segment_count > segment_max) {
         return fail_core(self, "its headers make no sense, or it is cut short", error);
     }
     self->segments = malloc(bytes + 1);
@@ -491,8 +495,9 @@ static bugpack_status fill_page(core *self, const char *exe, bp_core_file *ret_c
         const Elf64_Phdr *segment = &self->segments[i];
         uint64_t left =
             segment->p_offset < self->file_bytes ? self->file_bytes - segment->p_offset : 0;
-        if (segment->p_type == PT_LOAD && segment->p_filesz > left) {
-            ret_core->missing_bytes += segment->p_filesz - left;
+        uint64_t missing = segment->p_filesz > left ? segment->p_filesz - left : 0;
+        if (segment->p_type == PT_LOAD && missing <= UINT64_MAX - ret_core->missing_bytes) {
+            ret_core->missing_bytes += missing;
         }
     }
     return exe != NULL ? check_program(self, exe, error) : BUGPACK_OK;

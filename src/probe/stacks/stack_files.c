@@ -24,7 +24,8 @@
 static const uint64_t symbols_max_bytes = (uint64_t)256 << 20;
 static const uint64_t debug_max_bytes = (uint64_t)96 << 20;
 static const uint64_t unwind_max_bytes = (uint64_t)16 << 20;
-enum { vdso_max_bytes = 32768 }; /* 4 to 8 KiB today */
+static const uint64_t all_max_bytes = (uint64_t)1 << 30; /* of all files that were not chosen */
+enum { vdso_max_bytes = 32768 };                         /* 4 to 8 KiB today */
 static const off_t file_max_bytes = (off_t)4 << 30;
 
 static void refuse(bp_stack_file *file, const char *reason) {
@@ -90,15 +91,20 @@ static uint64_t section_bytes(const bp_libdw *dw, Elf *elf, const char *prefix) 
     return bytes;
 }
 
-/* Checks what bp_elf_is_within cannot see. ".gnu_debugdata" is compressed, and libdw expands it
- * without a limit. */
-static const char *trouble_of(const bp_stack_file *file, Elf *elf) {
+/* Checks what bp_elf_memory_bytes cannot see. ".gnu_debugdata" is compressed, and libdw expands it
+ * without a limit. Where no section is called ".eh_frame", libdw reads the whole file for it. */
+static const char *trouble_of(const bp_stack_file *file, Elf *elf, off_t file_bytes) {
     const bp_libdw *dw = file->all->dw;
     if (elf == NULL) {
         return "it is no ELF file";
     }
-    if (section_bytes(dw, elf, ".eh_frame") > unwind_max_bytes) {
+    uint64_t unwind_bytes = section_bytes(dw, elf, ".eh_frame");
+    if (unwind_bytes > unwind_max_bytes) {
         return "its unwind tables take over 16 MiB";
+    }
+    if (unwind_bytes == section_bytes(dw, elf, ".eh_frame_hdr") &&
+        (uint64_t)file_bytes > symbols_max_bytes) {
+        return "it is over 256 MiB, and does not say where its unwind tables end";
     }
     if (!file->is_trusted && section_bytes(dw, elf, ".gnu_debugdata") > 0) {
         return "another user could have packed anything into its table of symbols";
@@ -126,12 +132,17 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
     const bp_libdw *dw = file->all->dw;
     struct stat info;
     uint64_t max_bytes = file->is_chosen ? BP_DEBUG_FILE_MAX_BYTES : symbols_max_bytes;
-    if (fstat(fd, &info) != 0 || info.st_size > file_max_bytes ||
-        !bp_elf_is_within(fd, max_bytes)) {
+    uint64_t bytes = bp_elf_memory_bytes(fd);
+    if (fstat(fd, &info) != 0 || info.st_size > file_max_bytes || bytes > max_bytes) {
         refuse(file, file->is_chosen
                          ? "its debug file is damaged, or would take over 1 GiB of memory"
                          : "its symbols and debug data would take over 256 MiB of memory, "
                            "or its tables make no sense");
+        return NULL;
+    }
+    if (!file->is_chosen && bytes > all_max_bytes - file->all->taken_bytes) {
+        refuse(file, "its symbols and debug data, with those of other files, would take over 1 GiB "
+                     "of memory");
         return NULL;
     }
     if (!file->all->is_of_report && !is_loaded_as_usual(file, fd)) {
@@ -143,10 +154,10 @@ static Elf *open_elf(bp_stack_file *file, int fd) {
         return NULL;
     }
     file->is_trusted = file->is_chosen || is_only_ours(&info);
-    file->has_debug =
-        file->is_trusted && (file->is_chosen || bp_elf_is_within(fd, debug_max_bytes));
+    file->has_debug = file->is_trusted && (file->is_chosen || bytes <= debug_max_bytes);
+    file->all->taken_bytes += file->is_chosen ? 0 : bytes;
     Elf *elf = dw->elf_begin(fd, ELF_C_READ, NULL);
-    const char *trouble = trouble_of(file, elf);
+    const char *trouble = trouble_of(file, elf, info.st_size);
     if (trouble != NULL) {
         refuse(file, trouble);
         (void)dw->elf_end(elf);
@@ -286,7 +297,7 @@ static int find_debug(Dwfl_Module *module, void **context, const char *name, Dwa
         return -1;
     }
     int fd = fstat(found.fd, &info) == 0 && info.st_uid == 0 && (info.st_mode & 022) == 0 &&
-                     bp_elf_is_within(found.fd, debug_max_bytes)
+                     bp_elf_memory_bytes(found.fd) <= debug_max_bytes
                  ? dup(found.fd)
                  : -1;
     bp_debug_file_close(file->all->dw, &found);

@@ -52,7 +52,8 @@ typedef struct bp_stack_files {
     bp_mapped_code *code; /* in files, and made at run time; ascending */
     size_t code_count;
     Dwfl *dwfl;
-    bool lacked_memory; /* libdw did */
+    uint64_t taken_bytes; /* what libdw may read of those that were opened, at most */
+    bool lacked_memory;   /* libdw did */
 } bp_stack_files;
 
 /* For the end of each of its calls, which began with an errno of 0. libdw goes on without what it

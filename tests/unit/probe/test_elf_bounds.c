@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "heap/jemalloc_find.h"
 #include "platform/linux/files.h"
 #include "process/elf_object.h"
+#include "stacks/stack_files.h"
+#include "support/not_tried.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"
 
@@ -58,7 +62,7 @@ static int open_sparse(const temp_dir *dir, const struct file *file, uint64_t fi
 
 static bool is_within(const temp_dir *dir, const struct file *file) {
     int fd = open_sparse(dir, file, 1 << 20);
-    bool is = bp_elf_is_within(fd, limit_bytes);
+    bool is = bp_elf_memory_bytes(fd) <= limit_bytes;
     (void)close(fd);
     return is;
 }
@@ -79,8 +83,8 @@ Test(elf_bounds, takes_a_usual_file_and_this_very_program) {
     struct file file = make_file();
     cr_assert(is_within(&directory, &file));
     CLEANUP(close_fd) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    cr_assert(bp_elf_is_within(fd, limit_bytes));
-    cr_assert(not(bp_elf_is_within(fd, 64)));
+    cr_assert(bp_elf_memory_bytes(fd) <= limit_bytes);
+    cr_assert(not(bp_elf_memory_bytes(fd) <= 64));
 }
 
 Test(elf_bounds, refuses_symbols_notes_and_debug_data_that_are_too_large) {
@@ -130,7 +134,7 @@ Test(elf_bounds, refuses_tables_that_are_longer_than_their_numbers_say) {
     file = make_file();
     file.header.e_shentsize = 1;
     cr_assert(not(is_within(&directory, &file)));
-    cr_assert(not(bp_elf_is_within(-1, limit_bytes)));
+    cr_assert(not(bp_elf_memory_bytes(-1) <= limit_bytes));
 }
 
 /* 3 GiB of symbols in a file of one block: they must not be read into memory. */
@@ -144,6 +148,60 @@ Test(elf_bounds, keeps_libdw_from_a_file_that_would_fill_the_memory) {
     cr_assert(status == BP_DWARF_TOO_MUCH || status == BP_DWARF_NO_LIBRARY);
     cr_assert(ne(int, reason[0], '\0'));
     cr_assert(eq(u64, layout.block, 4711));
+}
+
+/* Maps a sparse file of so many bytes as code. Where it is. */
+static uint64_t map_sparse(struct file file, uint64_t file_bytes) {
+    file.header.e_type = ET_DYN;
+    file.header.e_machine = BP_ELF_OWN_MACHINE;
+    file.segment =
+        (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 4096, .p_memsz = 4096};
+    (void)unlinkat(directory.fd, "file", 0);
+    int fd = open_sparse(&directory, &file, file_bytes);
+    void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    cr_assert(ne(ptr, code, MAP_FAILED));
+    /* Another name each, as the file is opened once more. */
+    char name[32];
+    (void)snprintf(name, sizeof name, "%p", code);
+    cr_assert(eq(int, renameat(directory.fd, "file", directory.fd, name), 0));
+    (void)close(fd);
+    return (uint64_t)(uintptr_t)code;
+}
+
+/* Why the file with this code is not read; "": it is. */
+static const char *load(bp_stack_files *files, uint64_t code) {
+    bp_stack_file *file = bp_stack_files_find(files, code);
+    cr_assert(ne(ptr, file, NULL));
+    bp_stack_file_load(file);
+    return file->facts.trouble;
+}
+
+/* A process may have mapped as many as it likes, and a thread in each. */
+Test(elf_bounds, bounds_what_all_files_of_a_process_take_together) {
+    enum { file_count = 6, taken_count = 5 };
+    bp_stack_files files = {.dw = bp_libdw_get(NULL), .pid = getpid(), .process_fd = -1};
+    uint64_t codes[file_count], endless;
+    if (files.dw == NULL) {
+        not_tried("no libdw");
+    }
+    struct file file = make_file();
+    file.sections[1].sh_size = (uint64_t)200 << 20;
+    for (size_t i = 0; i < file_count; i++) {
+        codes[i] = map_sparse(file, (uint64_t)201 << 20);
+    }
+    file.header.e_shoff = file.header.e_shnum = file.header.e_shentsize = 0;
+    endless = map_sparse(file, (uint64_t)300 << 20);
+    files.process_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cr_assert(eq(int, bp_stack_files_open(&files), 0));
+    for (size_t i = 0; i < file_count; i++) {
+        const char *wanted = "its symbols and debug data, with those of other files, would take "
+                             "over 1 GiB of memory";
+        cr_expect(eq(str, load(&files, codes[i]), i < taken_count ? "" : wanted));
+    }
+    cr_expect(eq(str, load(&files, endless),
+                 "it is over 256 MiB, and does not say where its unwind tables end"));
+    bp_stack_files_close(&files);
+    (void)close(files.process_fd);
 }
 
 /* To open a watchdog starts it, and a tape winds: what a name stands for is looked at first. */
