@@ -28,7 +28,6 @@ static void print_json(const char *path, const bp_verify_result *result) {
                        {"whole", BP_CLI_TRUTH, NULL, is_whole},
                        {"entries", BP_CLI_NUMBER, NULL, result->entry_count},
                        {"bytes", BP_CLI_NUMBER, NULL, result->bytes},
-                       {"sha256", BP_CLI_TRUTH, NULL, is_whole && !result->lacks_sha256},
                        {"faults", BP_CLI_TEXT, faults, 0});
 }
 
@@ -40,8 +39,8 @@ static void print_result(const char *path, const bp_verify_result *result) {
         bp_cli_print_escaped(stdout, bp_buffer_text(&result->faults));
         (void)putchar('\n');
     } else {
-        (void)printf(": whole, %zu entries, %" PRIu64 " bytes%s\n", result->entry_count,
-                     result->bytes, result->lacks_sha256 ? "; its manifest has no SHA-256" : "");
+        (void)printf(": whole, %zu entries, %" PRIu64 " bytes\n", result->entry_count,
+                     result->bytes);
     }
 }
 

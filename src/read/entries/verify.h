@@ -22,8 +22,7 @@ typedef struct bp_verify_result {
     bp_buffer
         faults; /* the first of them, separated by "; ". Text of the report is in it as it is */
     size_t entry_count;
-    uint64_t bytes;    /* of all entries, uncompressed */
-    bool lacks_sha256; /* the manifest says no SHA-256 at all, as before they were added */
+    uint64_t bytes; /* of all entries, uncompressed */
 } bp_verify_result;
 
 /*
