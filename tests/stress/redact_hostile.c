@@ -49,6 +49,16 @@ static const struct {
     {"a key without end", "-----BEGIN RSA PRIVATE KEY-----\n", "MIIEvQIBADAN\n", "\n",
      BP_REDACT_TEXT},
     {"keys without end", "", "-----BEGIN RSA PRIVATE KEY-----", "", BP_REDACT_TEXT},
+    {"keys without end nor line", "", "-----BEGIN RSA PRIVATE KEY-----!", "", BP_REDACT_TEXT},
+    {"keys in a string", "{\"m\":\"", "-----BEGIN PRIVATE KEY-----!", "\"", BP_REDACT_JSON_LINES},
+    {"ends of tokens", "", "_mmk=", "", BP_REDACT_TEXT},
+    {"begins of hashes", "", "$2b$11111111", "", BP_REDACT_TEXT},
+    {"begins of tokens", "", "_eyJ", "", BP_REDACT_TEXT},
+    {"values of many names",
+     "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":"
+     "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":"
+     "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":[0",
+     ",\"no\"", "]", BP_REDACT_JSON},
     {"digits", "", "4111111111111111", "", BP_REDACT_TEXT},
     {"no UTF-8", "", "\xFE\xFF\xFD\xC3\xE2\x82", "", BP_REDACT_TEXT},
     {"sequences", "", "\033[1m", "", BP_REDACT_TEXT},

@@ -5,7 +5,8 @@
 enum {
     value_max_bytes = 1024, /* that a rule sees; a longer one is replaced as a whole */
     blanks_max = 64,        /* between a key and its array */
-    slashes_max = 63        /* before a quote */
+    slashes_max = 63,       /* before a quote */
+    tries_max = 32          /* of rules with one value */
 };
 
 /* The text that a rule is tried with: a name, and a value as if it were its only one. */
@@ -55,13 +56,18 @@ static bool try_rule(bp_scan *scan, const struct pair *pair, uint16_t rule, size
     return scan->set->list.rules[rule].check == NULL;
 }
 
+/* Also true where it takes too many tries. */
 static bool find_hit(bp_scan *scan, const struct pair *pair, size_t from, size_t to,
-                     bp_hit *ret_hit) {
+                     unsigned *tries, bp_hit *ret_hit) {
     bp_keyword_search search = {
         .keywords = scan->set->keywords, .text = pair->text, .size = pair->name_bytes};
     bp_keyword_hit end;
     while (bp_keywords_find(&search, &end)) {
         if (try_rule(scan, pair, end.owner, search.at - end.length, from, to, ret_hit)) {
+            return true;
+        }
+        if (++*tries == tries_max) {
+            *ret_hit = (bp_hit){.from = from, .to = to, .match_from = from, .rule = end.owner};
             return true;
         }
     }
@@ -73,12 +79,13 @@ static bugpack_status try_value(bp_scan *scan, const bp_names *names, const unsi
                                 size_t from, size_t to, bool is_bare) {
     struct pair pair;
     bp_hit hit;
+    unsigned tries = 0;
     if (from == to || bp_tag_begins(text + from, to - from)) {
         return BUGPACK_OK;
     }
     for (uint32_t i = 0; i < names->count; i++) {
         make_pair(&pair, &names->names[i], text + from, to - from, is_bare);
-        if (find_hit(scan, &pair, from, to, &hit)) {
+        if (find_hit(scan, &pair, from, to, &tries, &hit)) {
             return bp_scan_add(scan, &hit);
         }
     }

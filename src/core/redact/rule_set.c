@@ -400,6 +400,8 @@ static bugpack_status compile(bp_rule_set *set, size_t index, pcre2_compile_cont
     if (rule->keywords != NULL && rule->before_bytes == 0) {
         /* Else PCRE2 looks up to 5,000 bytes ahead for a byte that each match has to contain. */
         options |= PCRE2_ANCHORED | PCRE2_NO_START_OPTIMIZE;
+    } else if (rule->keywords != NULL) {
+        options |= PCRE2_USE_OFFSET_LIMIT; /* or it looks for a match to the end of the text */
     }
     set->codes[index] = pcre2_compile((PCRE2_SPTR)rule->pattern, PCRE2_ZERO_TERMINATED, options,
                                       &code, &offset, context);
@@ -523,12 +525,18 @@ void bp_matcher_free(bp_matcher *matcher) {
     }
 }
 
+/* Where a match may begin whose keyword is at `offset`; it begins there at the latest. */
+static size_t find_from(bp_matcher *matcher, size_t rule, size_t offset) {
+    size_t before = matcher->set->list.rules[rule].before_bytes;
+    (void)pcre2_set_offset_limit(matcher->context, before > 0 ? offset : PCRE2_UNSET);
+    return offset > before ? offset - before : 0;
+}
+
 bool bp_matcher_is_undecided(bp_matcher *matcher, size_t rule, const unsigned char *text,
                              size_t byte_count, size_t offset, size_t *ret_from,
                              bool *ret_is_whole) {
-    size_t before = matcher->set->list.rules[rule].before_bytes;
-    size_t from = offset > before ? offset - before : 0;
     const pcre2_code *code = matcher->set->codes[rule];
+    size_t from = find_from(matcher, rule, offset);
     uint32_t group_count = 0;
     /* By the interpreter: it is rare, and JIT would have to compile each pattern once more. */
     int result = pcre2_match(code, text, byte_count, from,
@@ -546,7 +554,7 @@ bool bp_matcher_is_undecided(bp_matcher *matcher, size_t rule, const unsigned ch
 bp_match_result bp_matcher_match(bp_matcher *matcher, size_t rule, const unsigned char *text,
                                  size_t byte_count, size_t offset, bp_match *ret_match) {
     size_t before = matcher->set->list.rules[rule].before_bytes;
-    size_t from = offset > before ? offset - before : 0;
+    size_t from = find_from(matcher, rule, offset);
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher->data);
     int result;
     do { /* until one that does not end before its keyword */

@@ -21,6 +21,11 @@ struct record {
     size_t from; /* where it begins in the text that hits are of */
     const bp_view *view;
     bugpack_status status;
+    /* The last answers of find_ahead: many blocks may begin before one end. */
+    struct ahead {
+        const char *what;
+        size_t from, at;
+    } ahead[2];
 };
 
 bugpack_status bp_scan_init(bp_scan *scan, const bp_rule_set *set) {
@@ -182,12 +187,23 @@ static size_t find_line_end(const struct record *record, size_t at) {
     return at;
 }
 
+/* The next `until` before `to`; or `to`. With NULL the end of the line. */
+static size_t find_ahead(struct record *record, const char *until, size_t from, size_t to) {
+    struct ahead *ahead = &record->ahead[until != NULL];
+    if (ahead->what != until || from < ahead->from || from > ahead->at) {
+        size_t at =
+            until != NULL ? find(record, from, record->size, until) : find_line_end(record, from);
+        *ahead = (struct ahead){.what = until, .from = from, .at = at};
+    }
+    return ahead->at < to ? ahead->at : to;
+}
+
 /* The part up to `to` of a block that begins at `match`: all before its end, or as far as its lines
  * look like those of a block. False where its end is not there. */
-static bool find_block_begin(const struct record *record, uint16_t rule, const bp_match *match,
-                             size_t to, bp_hit *ret_hit) {
+static bool find_block_begin(struct record *record, uint16_t rule, const bp_match *match, size_t to,
+                             bp_hit *ret_hit) {
     const char *until = record->scan->set->list.rules[rule].until;
-    size_t end = find(record, match->to, to, until);
+    size_t end = find_ahead(record, until, match->to, to);
     bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
     if (end < to) {
         hit.to = end;
@@ -226,7 +242,7 @@ static bool try_rule(struct record *record, uint16_t index, size_t size, size_t 
         scan->has_block_begin = true;
         if (record->view->goes_on) { /* a piece is not divided inside of it */
             bp_hit hit;
-            size_t to = find_line_end(record, ret_match->to);
+            size_t to = find_ahead(record, NULL, ret_match->to, record->size);
             (void)find_block_begin(record, index, ret_match, to, &hit);
             add_hit(record, hit);
         }
@@ -270,6 +286,7 @@ static void search_joints(struct record *record) {
     while ((at = bp_view_next_joint(record->view, &point)) < record->size) {
         struct record rest = *record;
         rest.from = at;
+        memset(rest.ahead, 0, sizeof rest.ahead);
         rest.text += at;
         rest.size -= at;
         search_keywords(&rest, rest.size < near_bytes ? rest.size : near_bytes, true);
