@@ -59,6 +59,9 @@ static const struct {
      "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":"
      "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":[0",
      ",\"no\"", "]", BP_REDACT_JSON},
+    {"keys of JSON alone", "{\"a\":{", "\" key=\":", "", BP_REDACT_JSON},
+    {"coloured headers", "", "\033[1mauthorization=8c1f0a77b2\033[0m", "", BP_REDACT_TEXT},
+    {"cookies in a cookie", "", "set-cookie: SID=31d", "", BP_REDACT_TEXT},
     {"digits", "", "4111111111111111", "", BP_REDACT_TEXT},
     {"no UTF-8", "", "\xFE\xFF\xFD\xC3\xE2\x82", "", BP_REDACT_TEXT},
     {"sequences", "", "\033[1m", "", BP_REDACT_TEXT},

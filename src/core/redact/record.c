@@ -214,9 +214,14 @@ static bugpack_status divide(bp_redactor *redactor, bp_redact_record *record) {
     record->end = is_forced ? record->size : end;
     record->is_swallowed = is_forced && record->undecided_from < record->size;
     bugpack_status status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
-    while (status == BUGPACK_OK && !is_forced && view->is_json && view->size > 0 &&
-           view->text[view->size - 1] == BP_VIEW_KEY) { /* a key goes with its value */
-        size_t key = bp_view_raw(view, view->key_from);
+    size_t size = view->size;
+    while (view->is_json && size > 0 && view->text[size - 1] == BP_VIEW_KEY) {
+        do { /* a key goes with its value */
+            size--;
+        } while (size > 0 && view->text[size - 1] < BP_VIEW_BARE);
+    }
+    if (status == BUGPACK_OK && !is_forced && size < view->size) {
+        size_t key = bp_view_raw(view, size);
         record->end = key > 0 ? key - 1 : 0;
         status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
     }

@@ -10,7 +10,7 @@ enum {
     block_bytes = 64 * 1024, /* searched at a time */
     record_max_bytes = BP_REDACT_RECORD_MAX,
     lines_max_bytes = 8 * 1024, /* of a match over several lines */
-    name_max_bytes = 80         /* from a keyword to the end of its line, where that may be all */
+    name_max_bytes = 1024       /* from a keyword to the end of its line, where that may be all */
 };
 enum { line_max_bytes = 32 * 1024 /* that is kept of a line in several records */ };
 enum { look_bytes = 8 * 1024, log_nul_share = 8 };

@@ -21,6 +21,7 @@ struct record {
     size_t from; /* where it begins in the text that hits are of */
     const bp_view *view;
     bugpack_status status;
+    size_t lines_to; /* where the last match ended of a rule that may span lines, as in a hit */
     /* The last answers of find_ahead: many blocks may begin before one end. */
     struct ahead {
         const char *what;
@@ -271,10 +272,14 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
         if (is_joint && from > scan->set->list.rules[end.owner].before_bytes) {
             continue;
         }
-        bool is_new =
-            last == NULL || record->from + from < last->from || record->from + search.at > last->to;
+        const bp_rule *rule = &scan->set->list.rules[end.owner];
+        bool has_lines = rule->line_count > 0; /* it may go further than the hit that it is in */
+        bool is_new = last == NULL || record->from + from < last->from ||
+                      record->from + search.at > (has_lines ? record->lines_to : last->to);
         if (is_new && !try_rule(record, end.owner, record->size, from, &match)) {
             try_undecided(record, end.owner, from, search.at);
+        } else if (is_new && has_lines) {
+            record->lines_to = record->from + match.to;
         }
     }
 }
@@ -291,6 +296,7 @@ static void search_joints(struct record *record) {
         rest.size -= at;
         search_keywords(&rest, rest.size < near_bytes ? rest.size : near_bytes, true);
         record->status = rest.status;
+        record->lines_to = rest.lines_to;
     }
 }
 

@@ -96,6 +96,12 @@ Test(redact, finds_what_a_line_above_names) {
         "text/plain\r\n\r\n"
         "hunter2\r\n--B--\r\n",
         "variable \"db_password\" {\n  default = \"hunter2\"\n}\n",
+        "Cookie: lang=en;\r\n SID=hunter2\r\nHost: h\r\n",
+        "Authorization: Bearer AAAAAAAAAA0\r\n  hunter2hunter2hunter2Q\r\nHost: "
+        "h\r\n",
+        "[\"password\"]=>\n  string(7) \"hunter2\"\n",
+        "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\nAAAAhunter2hunter2AAA=\nPrivate-MAC: "
+        "0\n",
     };
     static char text[256 * 1024];
     use(NULL);
@@ -182,6 +188,18 @@ static const struct {
      "12:00 app: -----END PRIVATE KEY-----\r\n12:01 app: ok\r\n",
      "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
      "12:01 app: ok\r\n"},
+    {"a name that is not of ASCII", NULL, BP_REDACT_TEXT, "contraseña: hunter2\n",
+     "contraseña: «»\n"},
+    {"a folded JWT in a header", NULL, BP_REDACT_TEXT,
+     "Authorization: Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0\r\n"
+     " IiwibmFtZSI6ImJvYiBzbWl0aCJ9.dozjgNryP4J3jVmNHl0w5N\r\nHost: h\r\n",
+     "Authorization: Bearer «»\r\nHost: h\r\n"},
+    {"a folded token in a header", NULL, BP_REDACT_TEXT,
+     "Authorization: Bearer 0a1B2c3D4e5F6g7H8i9J\r\n\t0a1B2c3D4e5F6g7H8i9J==\r\n  at a.b(c)\r\n",
+     "Authorization: Bearer «»\r\n  at a.b(c)\r\n"},
+    {"a header and its next line", NULL, BP_REDACT_TEXT,
+     "Cookie: SID=31d4d96e; a=b\n  Accept=all\nCookie: a=1;\n\n  b=2\n",
+     "Cookie: «»\n  Accept=all\nCookie: «»\n\n  b=2\n"},
     {"behind a colour within a word", NULL, BP_REDACT_TEXT,
      "x\033[1mrubygems_0123456789abcdef0123456789abcdef\033[m\n", "x\033[1m«»\033[m\n"},
     {"a group in each pattern that calls it",
