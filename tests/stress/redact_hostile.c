@@ -62,6 +62,7 @@ static const struct {
     {"keys of JSON alone", "{\"a\":{", "\" key=\":", "", BP_REDACT_JSON},
     {"coloured headers", "", "\033[1mauthorization=8c1f0a77b2\033[0m", "", BP_REDACT_TEXT},
     {"cookies in a cookie", "", "set-cookie: SID=31d", "", BP_REDACT_TEXT},
+    {"names in short lines", "", "password for\n\n\n\n\n\n\n\n", "", BP_REDACT_TEXT},
     {"digits", "", "4111111111111111", "", BP_REDACT_TEXT},
     {"no UTF-8", "", "\xFE\xFF\xFD\xC3\xE2\x82", "", BP_REDACT_TEXT},
     {"sequences", "", "\033[1m", "", BP_REDACT_TEXT},

@@ -257,7 +257,9 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
  * where nothing may be behind a name. */
 static unsigned count_lines(const bp_redactor *redactor, const char *raw, size_t end) {
     const bp_rule_set *set = redactor->set;
-    size_t at = end > name_max_bytes ? end - name_max_bytes : 0;
+    size_t from = end > name_max_bytes ? end - name_max_bytes : 0;
+    const char *line = end > from ? find_last_line_end(raw + from, end - 1 - from) : NULL;
+    size_t at = line != NULL ? (size_t)(line + 1 - raw) : from;
     unsigned count = 0;
     for (; (at = find_mark(redactor->marks, end, at)) < end; at++) {
         const bp_keyword_hit *hits = NULL;
