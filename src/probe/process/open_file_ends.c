@@ -34,7 +34,7 @@ static const uint64_t pass_max_age_ns = BP_NS_PER_SEC;
 struct row {
     uint64_t hash; /* of the text that its link reads */
     uint32_t pid, number;
-    bool can_read, can_write; /* of a pipe or FIFO */
+    bool can_read, can_write; /* of a pipe or FIFO; in a pass both are true of other files */
 };
 
 struct pass {
@@ -57,7 +57,8 @@ struct end {
 struct search {
     struct pass *pass;
     uint64_t asked_ns, deadline_ns, cpu_end_ns;
-    bool was_needed, is_cut;
+    unsigned look_count;
+    bool was_needed, is_cut, is_spent;
     int proc_fd, fds_fd; /* the second: of the process that is looked at */
     char target[target_bytes_max];
 };
@@ -73,9 +74,12 @@ void bp_open_files_forget_ends(void) {
     free_pass(atomic_exchange(&kept, NULL));
 }
 
-static bool is_over(const struct search *search) {
-    return bp_clock_monotonic_ns() > search->deadline_ns ||
-           bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) > search->cpu_end_ns;
+/* Reading the CPU time takes a call of the kernel: it is read once in 64 looks. */
+static bool is_over(struct search *search) {
+    if (search->look_count++ % 64 == 0) {
+        search->is_spent = bp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) > search->cpu_end_ns;
+    }
+    return search->is_spent || bp_clock_monotonic_ns() > search->deadline_ns;
 }
 
 static bool open_process(struct search *search, uint64_t pid) {
@@ -84,19 +88,20 @@ static bool open_process(struct search *search, uint64_t pid) {
     return search->fds_fd >= 0;
 }
 
-/* Reads its link into `target`; the link's own mode says for what the descriptor is open
- * (tid_fd_update_inode, fs/proc/fd.c). */
-static void read_link(struct search *search, struct row *row) {
+/* Reads its link into `target`. The link's own mode says for what the descriptor is open
+ * (tid_fd_update_inode, fs/proc/fd.c); in a pass, most of whose descriptors are files, it is read
+ * of pipes alone. */
+static void read_link(struct search *search, bool is_pass, struct row *row) {
     struct stat info;
     char name[24];
     (void)snprintf(name, sizeof name, "%" PRIu32, row->number);
     ssize_t length = readlinkat(search->fds_fd, name, search->target, target_bytes_max - 1);
     search->target[length < 0 ? 0 : length] = '\0';
     row->hash = XXH3_64bits(search->target, length < 0 ? 0 : (size_t)length);
-    bool is_known = strncmp(search->target, "socket:", 7) != 0 &&
-                    fstatat(search->fds_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    row->can_read = is_known && (info.st_mode & S_IRUSR) != 0;
-    row->can_write = is_known && (info.st_mode & S_IWUSR) != 0;
+    bool is_left = is_pass && strncmp(search->target, "pipe:", 5) != 0;
+    bool is_known = !is_left && fstatat(search->fds_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    row->can_read = is_left || (is_known && (info.st_mode & S_IRUSR) != 0);
+    row->can_write = is_left || (is_known && (info.st_mode & S_IWUSR) != 0);
 }
 
 static int compare_rows(const void *one, const void *other) {
@@ -122,7 +127,7 @@ static bool add_process(struct search *search, uint64_t pid) {
     size_t at = 0;
     while (has_memory && at < list.count && !is_over(search)) {
         struct row row = {.pid = (uint32_t)pid, .number = (uint32_t)list.items[at++].id};
-        read_link(search, &row);
+        read_link(search, true, &row);
         bool is_anonymous = search->target[0] == 'a' && strcmp(search->target, event_link) != 0;
         if (!is_anonymous && search->target[0] != '\0') {
             has_memory = bp_array_reserve(&pass->rows, pass->count, &pass->capacity);
@@ -230,6 +235,10 @@ static bool is_same(const struct search *search, uint32_t number, const bp_open_
 
 /* False without memory. */
 static bool take_holder(const struct search *search, const struct row *row, bp_open_file *file) {
+    if (file->holder_count == BP_FD_HOLDER_MAX) {
+        file->has_more_holders = true;
+        return true;
+    }
     if (file->holders == NULL) {
         file->holders = calloc(BP_FD_HOLDER_MAX, sizeof *file->holders);
     }
@@ -244,6 +253,11 @@ static bool take_holder(const struct search *search, const struct row *row, bp_o
         holder->state = stat.state;
     }
     return true;
+}
+
+static bool has_access(const bp_open_file *file, const struct end *end, const struct row *row) {
+    return file->kind == BP_OPEN_FILE_SOCKET || (end->by_reader && row->can_read) ||
+           (end->by_writer && row->can_write);
 }
 
 /*
@@ -262,34 +276,31 @@ static bool take_holders(struct search *search, uint64_t pid, bp_open_file *file
     file->has_more_holders = !is_event && file->has_more_holders;
     size_t at =
         bp_array_find_first(&hash, pass->rows, pass->count, sizeof *pass->rows, compare_hash);
-    for (; has_memory && at < pass->count && pass->rows[at].hash == hash; at++) {
+    bool is_enough = false;
+    for (; has_memory && !is_enough && at < pass->count && pass->rows[at].hash == hash; at++) {
         struct row row = pass->rows[at];
         bool is_itself = row.pid == pid && (row.number == file->number || end->is_itself);
-        bool has_access = file->kind == BP_OPEN_FILE_SOCKET || (end->by_reader && row.can_read) ||
-                          (end->by_writer && row.can_write);
         was_seen = was_seen || is_itself;
         if (is_event && is_over(search)) {
             search->is_cut = true;
             break;
         }
-        if ((is_itself && !is_event) || !has_access || (end->is_itself && file->is_shared)) {
+        if ((is_itself && !is_event) || !has_access(file, end, &row) ||
+            (end->is_itself && file->is_shared)) {
             continue;
-        }
-        if (file->holder_count == BP_FD_HOLDER_MAX) {
-            file->has_more_holders = true;
-            break;
         }
         bool is_there = open_process(search, row.pid);
         if (is_there) {
-            read_link(search, &row);
+            read_link(search, false, &row);
             is_there = strcmp(search->target, end->text) == 0;
         }
         has_left = has_left || !is_there;
         if (is_there && end->is_itself) {
             file->is_shared = true;
-        } else if (is_there && is_same(search, row.number, file)) {
+        } else if (is_there && has_access(file, end, &row) && is_same(search, row.number, file)) {
             has_memory = take_holder(search, &row, file);
         }
+        is_enough = file->has_more_holders && !end->is_itself;
         bp_file_close(search->fds_fd);
     }
     *ret_is_proven = !is_event && ((end->is_itself ? file->is_shared : file->holder_count > 0) ||
