@@ -22,16 +22,19 @@ typedef struct byte_set {
     uint64_t words[4];
 } byte_set;
 
+typedef struct keyword_position {
+    byte_set set;       /* empty behind a keyword */
+    bp_keyword_hit end; /* there: the keyword that is complete */
+} keyword_position;
+
 typedef struct state_hits {
     uint32_t first, count; /* in `hits` */
     bool is_final;
 } state_hits;
 
 struct bp_keywords {
-    byte_set *sets; /* one for each position; that of a complete keyword is empty */
-    size_t position_count, set_capacity;
-    bp_keyword_hit *ends; /* for each position: the keyword that is complete there */
-    size_t end_capacity;
+    keyword_position *positions; /* room for `max_positions`; NULL once the automaton is made */
+    size_t position_count;
     size_t longest; /* bytes of a keyword, with its context */
     unsigned char classes[256];
     unsigned class_count;
@@ -46,13 +49,20 @@ struct bp_keywords {
 };
 
 bp_keywords *bp_keywords_new(void) {
-    return calloc(1, sizeof(bp_keywords));
+    bp_keywords *keywords = calloc(1, sizeof *keywords);
+    if (keywords != NULL) {
+        keywords->positions = bp_pages_new(max_positions * sizeof *keywords->positions);
+    }
+    if (keywords != NULL && keywords->positions == NULL) {
+        free(keywords);
+        return NULL;
+    }
+    return keywords;
 }
 
 void bp_keywords_free(bp_keywords *keywords) {
     if (keywords != NULL) {
-        free(keywords->sets);
-        free(keywords->ends);
+        bp_pages_free(keywords->positions);
         bp_pages_free(keywords->table);
         free(keywords->state_hits);
         free(keywords->hits);
@@ -154,16 +164,12 @@ static const char *parse_byte_set(const char *text, byte_set *ret_set) {
     return text + 1;
 }
 
-static bool add_position(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
-    size_t count = keywords->position_count;
-    if (!bp_array_reserve(&keywords->sets, count, &keywords->set_capacity) ||
-        !bp_array_reserve(&keywords->ends, count, &keywords->end_capacity)) {
-        return false;
+/* Those over the limit are counted alone. */
+static void add_position(bp_keywords *keywords, byte_set set, bp_keyword_hit end) {
+    if (keywords->position_count < max_positions) {
+        keywords->positions[keywords->position_count] = (keyword_position){set, end};
     }
-    keywords->sets[count] = set;
-    keywords->ends[count] = end;
     keywords->position_count++;
-    return true;
 }
 
 /* One keyword, to the next space. */
@@ -175,8 +181,8 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
     while (next != NULL && *next != ' ' && *next != '\0') {
         byte_set set;
         next = parse_byte_set(next, &set);
-        if (next != NULL && !add_position(keywords, set, (bp_keyword_hit){0})) {
-            return bp_fail_memory(error, "add a redaction rule");
+        if (next != NULL) {
+            add_position(keywords, set, (bp_keyword_hit){0});
         }
         length++;
     }
@@ -186,9 +192,7 @@ static bugpack_status add(bp_keywords *keywords, const char **text, uint16_t own
                        "a keyword is too short, too long or not understood: %s", *text);
     }
     bp_keyword_hit end = {.owner = owner, .length = (uint16_t)(length - has_context)};
-    if (!add_position(keywords, (byte_set){{0}}, end)) {
-        return bp_fail_memory(error, "add a redaction rule");
-    }
+    add_position(keywords, (byte_set){{0}}, end);
     if (keywords->position_count > max_positions) {
         return bp_fail(error, BUGPACK_ERR_LIMIT, "the redaction rules have too many keywords");
     }
@@ -236,7 +240,7 @@ static void find_classes(struct making *making) {
         unsigned numbers[2 * 256] = {0}, count = 0; /* of those that have a byte, and the others */
         for (unsigned byte = 0; byte < 256; byte++) {
             unsigned *number =
-                &numbers[2 * keywords->classes[byte] + has(&keywords->sets[i], byte)];
+                &numbers[2 * keywords->classes[byte] + has(&keywords->positions[i].set, byte)];
             *number = *number > 0 ? *number : ++count;
             keywords->classes[byte] = (unsigned char)(*number - 1);
         }
@@ -284,7 +288,7 @@ static size_t make_next(struct making *making, const state_members *from, size_t
     next = begun == 0 ? end : next;
     for (uint32_t i = 0; i < from->count; i++) {
         uint16_t position = making->members[from->first + i];
-        if (has(&making->keywords->sets[position], making->bytes[class])) {
+        if (has(&making->keywords->positions[position].set, making->bytes[class])) {
             while (next < end && *next <= position) {
                 list[count++] = *next++;
             }
@@ -303,7 +307,7 @@ static bool make_states(struct making *making) {
     uint16_t starts[max_positions];
     size_t count = 0;
     for (size_t i = 0; i < keywords->position_count; i++) {
-        if (i == 0 || keywords->ends[i - 1].length > 0) {
+        if (i == 0 || keywords->positions[i - 1].end.length > 0) {
             starts[count++] = (uint16_t)i;
         }
     }
@@ -326,7 +330,7 @@ static bool add_hits(struct making *making, size_t state, state_hits *ret_hits) 
     const state_members *members = &making->states[state];
     *ret_hits = (state_hits){.first = (uint32_t)keywords->hit_count};
     for (uint32_t i = 0; i < members->count; i++) {
-        const bp_keyword_hit *end = &keywords->ends[making->members[members->first + i]];
+        const bp_keyword_hit *end = &keywords->positions[making->members[members->first + i]].end;
         ret_hits->is_final = ret_hits->is_final || end->length > 0;
         if (end->length == 0 || end->owner == BP_KEYWORD_NO_OWNER) {
             continue;
@@ -386,6 +390,8 @@ bugpack_status bp_keywords_compile(bp_keywords *keywords, bugpack_error *error) 
     bp_pages_free(making.states);
     bp_pages_free(making.next);
     bp_pages_free(making.slots);
+    bp_pages_free(keywords->positions);
+    keywords->positions = NULL;
     if (is_full) {
         return bp_fail(error, BUGPACK_ERR_LIMIT,
                        "the keywords of the redaction rules are too many together");

@@ -28,8 +28,7 @@ void bp_keywords_free(bp_keywords *keywords);
 
 /*
  * Adds the keywords of a list that is separated by spaces, each with the number `owner`. INVALID
- * for one that is empty, too long or not understood, or of one byte with an owner; LIMIT;
- * NO_MEMORY.
+ * for one that is empty, too long or not understood, or of one byte with an owner; LIMIT.
  */
 bugpack_status bp_keywords_add(bp_keywords *keywords, const char *list, uint16_t owner,
                                bugpack_error *error);
