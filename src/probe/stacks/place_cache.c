@@ -6,11 +6,11 @@
 
 #include "base/hash.h"
 
-enum { cache_bytes = 8 << 20, head_count = 4096, unit_bytes = 16 };
+enum { cache_bytes = 8 << 20, host_bytes = 1 << 20, head_count = 4096, unit_bytes = 16 };
 
 /* Compared as bytes. */
 typedef struct place_key {
-    uint64_t device_major, device_minor, inode, offset, is_call;
+    uint64_t device_major, device_minor, inode, offset, is_call, is_host;
     char build_id[sizeof((bp_stack_module *)0)->build_id];
 } place_key;
 
@@ -22,19 +22,24 @@ typedef struct kept_place {
 
 typedef struct place_cache {
     atomic_size_t used; /* of the bytes; it may count beyond them */
+    size_t most_bytes;  /* that are used */
     kept_place *_Atomic heads[head_count];
     _Alignas(unit_bytes) char bytes[cache_bytes];
 } place_cache;
 
 static place_cache *_Atomic cache; /* at one address in all children */
 
-void bp_place_cache_begin(void) {
+void bp_place_cache_begin(bool is_host) {
     place_cache *none = NULL;
     if (atomic_load(&cache) != NULL) {
         return;
     }
-    place_cache *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    place_cache *made =
+        mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
+             (is_host ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (made != MAP_FAILED) {
+        made->most_bytes = is_host ? host_bytes : cache_bytes;
+    }
     if (made != MAP_FAILED && !atomic_compare_exchange_strong(&cache, &none, made)) {
         (void)munmap(made, sizeof *made); /* another thread was first */
     }
@@ -42,8 +47,9 @@ void bp_place_cache_begin(void) {
 
 static void *allocate(size_t bytes) {
     size_t wanted = (bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
-    size_t at = bytes < cache_bytes ? atomic_fetch_add(&cache->used, wanted) : cache_bytes;
-    return at <= cache_bytes - wanted ? cache->bytes + at : NULL;
+    size_t most_bytes = cache->most_bytes;
+    size_t at = bytes < most_bytes ? atomic_fetch_add(&cache->used, wanted) : most_bytes;
+    return at <= most_bytes - wanted ? cache->bytes + at : NULL;
 }
 
 static bool copy_text(const char *from, void *(*take)(size_t bytes), char **to) {
@@ -87,6 +93,7 @@ static bool make_key(const bp_stack_file *file, const bp_stack_place *place, pla
     ret_key->inode = file->mapped.inode;
     ret_key->offset = place->address - file->facts.start;
     ret_key->is_call = place->is_call;
+    ret_key->is_host = file->all->is_host; /* whose places have no lines */
     memcpy(ret_key->build_id, file->facts.build_id, sizeof ret_key->build_id);
     return atomic_load(&cache) != NULL && ret_key->inode != 0 && ret_key->build_id[0] != '\0';
 }

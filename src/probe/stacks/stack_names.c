@@ -400,7 +400,8 @@ static bool describe_places(bp_stack_files *files, uint64_t until_ns, bp_stacks 
     out->is_mangled = with.is_mangled;
     bool is_whole = out->undescribed_count == 0 && !with.is_mangled && !files->lacked_memory;
     for (size_t i = 0; is_whole && i < out->place_count; i++) {
-        if (!is_known[i]) {
+        /* A host that had no descriptor for a file may have one for its next report. */
+        if (!is_known[i] && (!files->is_host || out->places[i].symbol != NULL)) {
             bp_place_cache_keep(&files->items[out->places[i].module], &out->places[i]);
         }
     }
@@ -432,6 +433,9 @@ static bool take_modules(const bp_stack_files *files, bp_stacks *out) {
 }
 
 bool bp_stacks_describe(bp_stack_files *files, uint64_t until_ns, bp_stacks *out) {
+    if (files->is_host) {
+        bp_place_cache_begin(true);
+    }
     bool has_memory = describe_places(files, until_ns, out);
     out->language = find_interpreter(files);
     out->lacked_memory = files->lacked_memory;
@@ -440,7 +444,7 @@ bool bp_stacks_describe(bp_stack_files *files, uint64_t until_ns, bp_stacks *out
 
 void bp_stacks_prepare_children(void) {
     (void)bp_libdw_get(NULL);
-    bp_place_cache_begin();
+    bp_place_cache_begin(false);
 }
 
 enum { reported_files_max = 256 };

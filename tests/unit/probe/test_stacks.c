@@ -17,6 +17,7 @@
 #include "support/not_tried.h"
 #include "unit/quick_session.h"
 #ifdef __linux__
+#include "platform/linux/mapped_files.h"
 #include "process/threads.h"
 #include "profile/profile_fold.h"
 #include "stacks/place_cache.h"
@@ -332,7 +333,9 @@ Test(stacks, of_our_own_process_have_the_frames_of_its_other_threads) {
 Test(place_cache, has_what_a_child_has_found_of_the_same_file) {
     char name[] = "r::poll", line[] = "src/poll.h";
     bp_stack_inlined inlined = {.symbol = name, .source = line, .line = 7};
-    bp_stack_file file = {.facts = {.start = 0x1000, .build_id = "0123abcd"}, .mapped.inode = 5};
+    bp_stack_files all = {.is_host = false};
+    bp_stack_file file = {
+        .all = &all, .facts = {.start = 0x1000, .build_id = "0123abcd"}, .mapped.inode = 5};
     bp_stack_place place = {.address = 0x1234, .is_call = true, .line = -1};
     const bp_stack_place known = {.address = 0x1234,
                                   .is_call = true,
@@ -364,6 +367,82 @@ Test(place_cache, has_what_a_child_has_found_of_the_same_file) {
     moved = file;
     moved.mapped.inode = 0;
     cr_expect(not(bp_place_cache_find(&moved, &place)), "memory of the process");
+}
+
+Test(place_cache, of_a_host_is_kept_from_its_children_and_from_other_processes) {
+    char name[] = "poll", false_name[] = "pole";
+    bp_stack_files host = {.is_host = true}, other = {.is_host = false};
+    bp_stack_file file = {
+        .all = &host, .facts = {.start = 0x1000, .build_id = "0123abcd"}, .mapped.inode = 5};
+    bp_stack_place place = {.address = 0x1234};
+    bp_stack_place known = {.address = 0x1234, .symbol = false_name};
+    bp_place_cache_begin(true);
+    pid_t child = fork();
+    if (child == 0) {
+        bp_place_cache_keep(&file, &known);
+        _exit(0);
+    }
+    (void)waitpid(child, NULL, 0);
+    cr_expect(not(bp_place_cache_find(&file, &place)), "what a child has written");
+    known.symbol = name;
+    bp_place_cache_keep(&file, &known);
+    cr_assert(bp_place_cache_find(&file, &place));
+    cr_expect(eq(str, place.symbol, name));
+    bp_stack_place_release(&place);
+    file.all = &other;
+    cr_expect(not(bp_place_cache_find(&file, &place)), "a process whose lines are looked for");
+    file.all = &host;
+    for (size_t i = 0; i < 100000; i++) {
+        known.address++;
+        bp_place_cache_keep(&file, &known);
+    }
+    place.address = known.address;
+    cr_expect(not(bp_place_cache_find(&file, &place)), "it is full");
+}
+
+/* True if a place of our own stacks, that of a file, was kept. */
+static bool is_kept(const bp_stacks *stacks, const bp_mapped_file *mapped, bp_stack_place place) {
+    bp_stack_files host = {.is_host = true};
+    const bp_stack_module *module = &stacks->modules[place.module];
+    bp_stack_file file = {.all = &host, .facts = *module, .mapped = *mapped};
+    bp_stack_place found = {.address = place.address, .is_call = place.is_call};
+    bool is_found = module->start == mapped->address && bp_place_cache_find(&file, &found) &&
+                    strcmp(found.symbol, place.symbol) == 0 &&
+                    found.symbol_offset == place.symbol_offset;
+    bp_stack_place_release(&found);
+    return is_found;
+}
+
+Test(place_cache, has_the_names_of_our_own_stacks) {
+    const bp_stacks_plan plan = {.deadline_ns = UINT64_MAX, .symbols_until_ns = UINT64_MAX};
+    bp_stacks stacks;
+    bp_mapped_files mapped;
+    pthread_t thread;
+    int ends[2];
+    size_t kept_count = 0;
+    if (!is_libdw_installed()) {
+        not_tried("no libdw");
+    }
+    cr_assert(eq(int, pipe(ends), 0));
+    cr_assert(eq(int, pthread_create(&thread, NULL, wait_to_end, &ends[0]), 0));
+    (void)count_frames_when_blocked();
+    cr_assert(eq(int, bp_stacks_read(0, &plan, &stacks, NULL), BUGPACK_OK));
+    int process_fd = open("/proc/self", O_PATH | O_CLOEXEC);
+    cr_assert(eq(int, bp_mapped_files_read(process_fd, false, &mapped), 0));
+    for (size_t i = 0; i < stacks.place_count; i++) {
+        const bp_stack_place place = stacks.places[i];
+        for (size_t k = 0; place.symbol != NULL && k < mapped.count; k++) {
+            kept_count +=
+                place.module != BP_STACK_NO_MODULE && is_kept(&stacks, &mapped.items[k], place);
+        }
+    }
+    cr_expect(ge(sz, kept_count, 1));
+    bp_mapped_files_release(&mapped);
+    bp_stacks_release(&stacks);
+    (void)close(process_fd);
+    (void)close(ends[1]);
+    (void)pthread_join(thread, NULL);
+    (void)close(ends[0]);
 }
 
 Test(stacks, that_nobody_waits_for_any_more_are_not_read) {
