@@ -235,12 +235,18 @@ static bool has(const byte_set *set, unsigned byte) {
 /* Bytes that every set treats alike are one class. */
 static void find_classes(struct making *making) {
     bp_keywords *keywords = making->keywords;
+    uint16_t seen[1024] = {0}; /* by hash: one more than a position whose set was looked at */
     keywords->class_count = 1;
     for (size_t i = 0; i < keywords->position_count; i++) {
+        const byte_set *set = &keywords->positions[i].set;
+        uint16_t *last = &seen[XXH3_64bits(set, sizeof *set) % 1024];
+        if (*last > 0 && memcmp(set, &keywords->positions[*last - 1].set, sizeof *set) == 0) {
+            continue;
+        }
+        *last = (uint16_t)(i + 1);
         unsigned numbers[2 * 256] = {0}, count = 0; /* of those that have a byte, and the others */
         for (unsigned byte = 0; byte < 256; byte++) {
-            unsigned *number =
-                &numbers[2 * keywords->classes[byte] + has(&keywords->positions[i].set, byte)];
+            unsigned *number = &numbers[2 * keywords->classes[byte] + has(set, byte)];
             *number = *number > 0 ? *number : ++count;
             keywords->classes[byte] = (unsigned char)(*number - 1);
         }
@@ -314,8 +320,18 @@ static bool make_states(struct making *making) {
     (void)add_state(making, starts, count);
     for (size_t state = 0; state < making->state_count; state++) {
         const state_members from = making->states[state];
+        byte_set known = {{0}}; /* the bytes that lead on; behind others is what a start leads to */
+        for (uint32_t i = 0; i < from.count; i++) {
+            const byte_set *set = &keywords->positions[making->members[from.first + i]].set;
+            for (size_t k = 0; k < 4; k++) {
+                known.words[k] |= set->words[k];
+            }
+        }
         for (unsigned class = 0; class < keywords->class_count; class ++) {
-            size_t next = make_next(making, &from, state > 0 ? making->next[class] : 0, class);
+            size_t next = state > 0 ? making->next[class] : 0;
+            if (has(&known, making->bytes[class])) {
+                next = make_next(making, &from, next, class);
+            }
             if (next == max_states) {
                 return false;
             }
