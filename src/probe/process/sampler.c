@@ -73,8 +73,10 @@ static bugpack_status take(bp_sampler *sampler, snapshot_taker *take_counters, b
     return status;
 }
 
+/* The last place is the newest one's. */
 static void note_memory(bp_sampler *sampler, const bp_task_snapshot *snapshot) {
-    if (snapshot->has_memory && sampler->memory_count < BP_METRICS_MEMORY_MAX) {
+    if (snapshot->has_memory) {
+        sampler->memory_count -= sampler->memory_count == BP_METRICS_MEMORY_MAX;
         bp_memory_sample *sample = &sampler->memory[sampler->memory_count++];
         *sample = (bp_memory_sample){.taken_ns = snapshot->taken_ns,
                                      .rss_kb = snapshot->rss_bytes / 1024,

@@ -168,14 +168,13 @@ static bool keep(const struct assembly *assembly, bool may_sample) {
     return may_wait;
 }
 
-/* On a busy machine the window is over before anybody waits for it: what grows in it is seen
- * between the providers, too. */
+/* On a busy machine the window is over before anybody waits for it, and ends later than it was to:
+ * what grows until then is seen between the providers, too. */
 static void keep_meanwhile(struct assembly *assembly) {
     uint64_t now_ns = bp_clock_monotonic_ns();
     uint64_t window_ns = assembly->context->config->sample_window_ms * BP_NS_PER_MS;
     (void)look_at_children(assembly);
-    if (now_ns < assembly->began_ns + window_ns &&
-        now_ns - assembly->began_ns >= window_ns / kept_share &&
+    if (window_ns > 0 && now_ns - assembly->began_ns >= window_ns / kept_share &&
         now_ns - assembly->kept_ns >= window_ns / kept_share) {
         (void)keep(assembly, true);
         assembly->kept_ns = now_ns;

@@ -34,6 +34,29 @@ Test(session_target, keeps_what_a_refresh_read_of_a_target_that_then_ends) {
     cr_assert(holds("manifest.json", "this is how it was at"));
 }
 
+enum { window_ms = 20 };
+
+static int outlast_window(bugpack_writer *writer, void *context) {
+    bp_clock_sleep_until(bp_clock_monotonic_ns() + 3 * window_ms * BP_NS_PER_MS);
+    return bugpack_printf(writer, "late") == BUGPACK_OK ? 0 : -1;
+}
+
+/* The window ends when all were asked: memory has a sample before its last one. */
+Test(session_target, is_sampled_between_providers_that_outlast_its_window) {
+    options.target_pid = getppid();
+    options.sample_window_ms = window_ms;
+    open_session();
+    provide("one.txt", BUGPACK_PROVIDE_TEXT, outlast_window, NULL);
+    provide("two.txt", BUGPACK_PROVIDE_TEXT, outlast_window, NULL);
+    take(NULL);
+    CLEANUP(free_memory) char *text = report_read(taken.path, "runtime-metrics.json", NULL);
+    unsigned late_count = 0;
+    for (const char *at = text; (at = strstr(at, "\"at_ms\": ")) != NULL; at++) {
+        late_count += strtod(at + strlen("\"at_ms\": "), NULL) >= 3 * window_ms;
+    }
+    cr_assert(ge(uint, late_count, 2), "%s", text);
+}
+
 static bool executes(pid_t pid, const char *name) {
     char path[64], target[256];
     (void)snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
