@@ -251,11 +251,12 @@ static void use_and_unmap(void) {
     }
 }
 
+/* For a minute, no faster than needed: a capture of thousands takes long on a busy machine. */
 static void leak_threads(void) {
     await_go();
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 1500; i++) {
         (void)start(pause_in_thread, NULL, "connection");
-        (void)usleep(10000);
+        (void)usleep(40000);
     }
     wait_for_ever();
 }
@@ -263,9 +264,9 @@ static void leak_threads(void) {
 /* Helpers that never end. */
 static void leak_children(void) {
     await_go();
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1500; i++) {
         (void)start_child(wait_for_ever);
-        (void)usleep(20000);
+        (void)usleep(40000);
     }
     wait_for_ever();
 }
