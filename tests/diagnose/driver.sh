@@ -21,8 +21,7 @@ rows=$scratch/rows
 places=$scratch/places
 padding=$scratch/padding
 mkdir "$rows"
-mkfifo "$places"
-exec 8<>"$places"
+running=
 row_count=0
 mark=
 kind=sick
@@ -83,16 +82,21 @@ end_all() {
 }
 trap 'end_all 2>/dev/null; clean_up' EXIT
 
-# room COUNT: so many rows at a time. Waits for those that run, each of which gives its place back.
+# room COUNT: so many rows at a time. Waits for those that run; one that was killed gives no place back.
 room() {
-    while [ "${room_count:-0}" -gt 0 ]; do
-        read -r _ <&8
-        room_count=$((room_count - 1))
+    wait $running
+    running=
+    for folder in "$rows"/*/; do
+        [ ! -d "$folder" ] || [ -e "$folder/result" ] ||
+            printf 'wrong\t%s\t%s\t-\tit was killed\n' "$kind" "${folder#"$rows/"}" >"$folder/result"
     done
-    room_count=0
-    while [ "$room_count" -lt "$1" ]; do
+    rm -f "$places"
+    mkfifo "$places"
+    exec 8<>"$places"
+    place_count=0
+    while [ "$place_count" -lt "$1" ]; do
         echo >&8
-        room_count=$((room_count + 1))
+        place_count=$((place_count + 1))
     done
 }
 
@@ -135,6 +139,7 @@ row() {
         [ -e result ] || verdict wrong 'there is no result'
         echo >&8
     ) &
+    running="$running $!"
 }
 
 # verdict WORD TEXT: what the table says of this row.
