@@ -953,7 +953,8 @@ def report(name, end, lines, channel="stderr", program="viewer", **documents):
     with zipfile.ZipFile(name + ".end.zip", "w") as out:
         out.writestr("metadata.json", json.dumps({"exit": end, "process_name": program}))
         out.writestr("logs.jsonl", "".join(json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info",
-            "channel": channel, "message": line}) + "\n" for line in lines))
+            "channel": line[0] if type(line) is tuple else channel, "message": line[1] if type(line) is tuple else line})
+            + "\n" for line in lines))
         for entry, document in documents.items():
             out.writestr(entry + ".json", json.dumps(document))
 report("library", {"status": 127}, ["./a: error while loading shared libraries: libx.so.1: cannot open shared object file: No such file or directory"])
@@ -1075,6 +1076,34 @@ report("side-thread-last", {"status": 9}, ["Exception in thread T-1:", "Tracebac
 report("main-thread", {"status": 1}, ["Exception in thread \"main\" E: e", "\tat X.run", "shut down"])
 report("ninja-more", {"status": 1}, ["[1/2] f", "FAILED: a", "do f", "a: cannot frob", "[2/2] g", "built b", "ninja: build stopped: subcommand failed."], "stdout")
 report("ninja-silent", {"status": 1}, ["[1/1] f", "FAILED: a", "do f", "ninja: build stopped: subcommand failed."], "stdout")
+report("pipe", {"status": 2}, ["curl: (7) Failed to connect", "", "gzip: stdin: unexpected end of file", "tar: Child returned status 1"])
+report("survived", {"status": 2}, ["cannot reach db1, ignored", "cannot reach db2"])
+report("before-calm", {"status": 2}, ["cannot reach db1", "[info] connected to db2", "cannot write"])
+report("speaker", {"status": 2}, ["tar: this is not an archive", "tar: next header", "tar: cannot go on"])
+report("others", {"status": 2}, ["backup: not an archive", "next header", "tar: cannot go on"])
+report("label", {"status": 2}, ["error: no package x", "searched: y", "needed by z", "perhaps not without a network"])
+report("clean-up", {"status": 3}, ["error: no channel"] + 20 * ["removing a file"] + ["done"])
+report("calm-clean-up", {"status": 3}, ["ERROR no channel"] + 60 * ["INFO stopping a worker"])
+report("json-log", {"status": 3}, ["{\"level\":\"fatal\",\"msg\":\"no channel\"}", "{\"level\":\"info\",\"msg\":\"done\"}"])
+report("progress", {"status": 5}, ["error: connection reset"] + ["\rcopied 1 %\rcopied 49 %\rcopied 50 %\r"])
+report("box", {"status": 1}, ["\u2577", "\u2502 Error: no channel", "\u2502", "\u2502   on a.tf line 2", "\u2575"])
+report("usage", {"status": 64}, ["server: unknown option", "Usage: server [OPTION]...", "Serve channels.", "  -h  help", "Report bugs."])
+report("usage-first", {"status": 2}, ["usage: x.py [-h]", "x.py: error: unrecognized arguments: --prot"])
+report("usage-alone", {"status": 2}, ["Usage: server PORT", "Serve channels."])
+report("errors", {"status": 1}, ["a.c:1:1: error: unknown type", "    1 | x a;", "      | ^", "a.c: In function \u2018f\u2019:", "a.c:2:2: error: undeclared"])
+report("cause-of-child", {"status": 1}, ["dd: writing to x: No space left", "Traceback (most recent call last):", "  File \"x.py\", line 2, in f",
+    "E.CalledProcessError: Command x returned non-zero exit status 1."])
+report("not-of-child", {"status": 1}, ["error: no cache", "Traceback (most recent call last):", "  File \"x.py\", line 2, in f", "KeyError: 1"])
+report("chained", {"status": 1}, ["OSError: refused", "", "The above exception was the direct cause of the following exception:", "",
+    "Traceback (most recent call last):", "  File \"x.py\", line 2, in f", "RuntimeError: cannot start"])
+report("linker", {"status": 1}, ["error: linking with \x60cc\x60 failed: exit status: 1", "  |", "  = note: ld: error: no library", "error: aborting due to"])
+report("pytest-error", {"status": 1}, ["E       fixture x not found", "/a.py:1", "== short test summary info ==", "ERROR a.py::test_a", "== 1 error in 0.11s =="], "stdout")
+report("googletest", {"status": 1}, ["[ RUN      ] Sum", "sum.cc:7: Failure", "Expected equality of these values:", "  sum(1, 2)", "  4",
+    "[  FAILED  ] Sum (0 ms)", "[=====] 1 test", "[  PASSED  ] 0 tests.", " 1 FAILED TEST"], "stdout")
+report("tap", {"status": 1}, ["not ok 1 - sums"] + 20 * ["  at x"] + ["# fail 1", "# todo 0"], "stdout")
+report("difference", {"status": 1}, ["< a", "> error: cannot open"], "stdout")
+report("both-outputs", {"status": 8}, [("stdout", "a_test: error: 3 is not 4"), ("stdout", "1 of 2 passed"), "Errors while running CTest", ("stdout", "bye")])
+report("script", {"status": 127}, ["x.sh: line 2: ./tool: cannot execute: required file not found"])
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
     crash={"name": "SIGSEGV", "summary": "SIGSEGV at 0x0 in thread a (1): nothing", "address": "0x0", "thread": a, "cause": "use through a null pointer"})'
 while IFS='|' read -r name line; do
@@ -1162,7 +1191,7 @@ full-stop|its last words: E: exit status 1; in work \(app.py:3\)
 ctest|its last words: 2 - b \(Failed\)
 initdb|its last words: could not access "/a"
 info|its last words: cannot connect to db1
-info-later|its last words: ERROR: no table INFO
+info-later|its last words: cannot connect to db1; then ERROR: no table INFO
 info-alone|its last words: INFO: no errors
 tests|its last words: FAIL b: 3 is not 4
 valgrind-before|its last words: config: missing key port
@@ -1177,6 +1206,31 @@ postgres|its last words: LOG:  unrecognized parameter "nosuch"
 virtual|its last words: pure virtual method called
 nginx|its last words: nginx: \[emerg\] bind\(\) to 0.0.0.0:80 failed \(98: in use\)
 trace|its last words: FATAL: bad checksum
+pipe|its last words: curl: \(7\) Failed to connect; then gzip: stdin: unexpected end of file
+survived|its last words: cannot reach db2
+before-calm|its last words: cannot write
+speaker|its last words: tar: this is not an archive; then tar: cannot go on
+others|its last words: tar: cannot go on
+label|its last words: error: no package x; then perhaps not without a network
+clean-up|its last words: error: no channel; then done
+calm-clean-up|its last words: ERROR no channel
+json-log|its last words: \{"level":"fatal","msg":"no channel"\}
+progress|its last words: error: connection reset; then copied 50 %
+box|its last words: Error: no channel
+usage|its last words: server: unknown option
+usage-first|its last words: x.py: error: unrecognized arguments: --prot
+usage-alone|its last words: Usage: server PORT
+errors|its last words: a.c:1:1: error: unknown type; then a.c:2:2: error: undeclared
+cause-of-child|its last words: dd: writing to x: No space left; then E.CalledProcessError: .*; in f \(x.py:2\)
+not-of-child|its last words: KeyError: 1; in f \(x.py:2\)
+chained|its last words: OSError: refused; then RuntimeError: cannot start; in f \(x.py:2\)
+linker|its last words: error: linking with .cc. failed: exit status: 1 = note: ld: error: no library
+pytest-error|its last words: fixture x not found; then ERROR a.py::test_a
+googletest|its last words: sum.cc:7: Failure Expected equality of these values: sum\(1, 2\)
+tap|its last words: not ok 1 - sums
+difference|it ended with exit status 1
+both-outputs|its last words: a_test: error: 3 is not 4
+script|the interpreter or loader of a command was not found: x.sh: .*
 END
 for name in library other long-ago shell own term other-killed; do
     run show "$name.end.zip"

@@ -214,8 +214,12 @@ void bp_diagnose_not_found(bp_evidence *evidence) {
     const char *at;
     const char *line =
         exit_status(evidence) == 127 ? find_line(evidence, near_max, words, &at) : NULL;
+    bool is_script = line != NULL && (strstr(line, "required file not found") != NULL ||
+                                      strstr(line, "bad interpreter") != NULL);
     if (line != NULL && strstr(line, "shared librar") == NULL) {
-        bp_find(evidence, "a command was not found: {}", BP_TEXT(line));
+        bp_find(evidence, "{} was not found: {}",
+                BP_TEXT(is_script ? "the interpreter or loader of a command" : "a command"),
+                BP_TEXT(line));
     }
 }
 

@@ -563,43 +563,58 @@ static const char *pass_escape(const char *at) {
     return has_parameters && *at != '\0' ? at + 1 : at;
 }
 
-/* As it is read on a terminal. */
-static void take_off_escapes(char *line) {
+/* As it is read on a terminal: what a progress bar wrote over is gone, and a box has no left edge.
+ */
+static const char *as_on_terminal(char *line) {
     char *to = line;
     for (const char *from = line; *from != '\0';) {
         if (*from == '\x1b') {
             from = pass_escape(from + 1);
+        } else if (*from == '\r') {
+            to = from[strspn(from, " \t\r")] != '\0' ? line : to;
+            from++;
         } else {
             *to++ = *from++;
         }
     }
     *to = '\0';
+    const char *text = line + strspn(line, " ");
+    const char *edge = text;
+    while (edge[0] == '\xe2' && (edge[1] == '\x94' || edge[1] == '\x95') && edge[2] != '\0') {
+        edge += 3; /* U+2500 to U+257F */
+    }
+    return edge > text ? edge + (*edge == ' ') : line;
 }
 
-/* Standard output alone says little of a failure, and is kept until there is something else. */
+/* Standard output alone says little of a failure: it is the output while there is nothing else, and
+ * then kept beside it. */
 void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) {
     bool is_stdout = strcmp(channel, "stdout") == 0;
     bool is_error = strcmp(channel, "stderr") == 0 || strcmp(channel, "terminal") == 0 ||
                     strcmp(channel, "output") == 0;
-    take_off_escapes(text);
-    bool is_wanted =
-        is_error || (is_stdout && (evidence->is_output_stdout || evidence->output_count == 0));
-    if (!is_wanted || text[strspn(text, " \t\r")] == '\0') {
-        return;
-    }
-    if (evidence->output == NULL) {
-        evidence->output = calloc(BP_EVIDENCE_LINE_MAX, sizeof *evidence->output);
-    }
-    if (evidence->output == NULL) {
-        evidence->lacks_memory = true;
+    const char *line = as_on_terminal(text);
+    if ((!is_error && !is_stdout) || line[strspn(line, " \t\r")] == '\0') {
         return;
     }
     if (evidence->is_output_stdout && !is_stdout) {
+        evidence->results = evidence->output;
+        evidence->result_count = evidence->output_count;
+        evidence->output = NULL;
         evidence->output_count = 0;
     }
-    evidence->is_output_stdout = is_stdout;
-    bp_utf8_copy(evidence->output[evidence->output_count++ % BP_EVIDENCE_LINE_MAX],
-                 sizeof *evidence->output, text);
+    evidence->is_output_stdout =
+        is_stdout && (evidence->is_output_stdout || evidence->output_count == 0);
+    bool is_result = is_stdout && !evidence->is_output_stdout;
+    char(**ring)[BP_EVIDENCE_LINE_BYTES] = is_result ? &evidence->results : &evidence->output;
+    uint64_t *count = is_result ? &evidence->result_count : &evidence->output_count;
+    if (*ring == NULL) {
+        *ring = calloc(BP_EVIDENCE_LINE_MAX, sizeof **ring);
+    }
+    if (*ring == NULL) {
+        evidence->lacks_memory = true;
+        return;
+    }
+    bp_utf8_copy((*ring)[(*count)++ % BP_EVIDENCE_LINE_MAX], sizeof **ring, line);
 }
 
 void bp_evidence_release(bp_evidence *evidence) {
@@ -618,5 +633,6 @@ void bp_evidence_release(bp_evidence *evidence) {
     release_rows(&evidence->files);
     free(evidence->threads);
     free(evidence->output);
+    free(evidence->results);
     *evidence = (bp_evidence){.thread_count = 0};
 }

@@ -131,11 +131,13 @@ typedef struct bp_evidence {
     const bp_sample *samples; /* oldest first */
     size_t sample_count;
     bp_log_rate log_rate;
-    uint64_t recent_error_count;            /* in logs.jsonl */
-    char recent_error[512];                 /* the newest */
-    char (*output)[BP_EVIDENCE_LINE_BYTES]; /* the last lines of a command that failed, a ring */
-    uint64_t output_count;                  /* of all; the newest is at count - 1 */
-    bool is_output_stdout;                  /* there is no other */
+    uint64_t recent_error_count;             /* in logs.jsonl */
+    char recent_error[512];                  /* the newest */
+    char (*output)[BP_EVIDENCE_LINE_BYTES];  /* the last lines of a command that failed, a ring */
+    uint64_t output_count;                   /* of all; the newest is at count - 1 */
+    bool is_output_stdout;                   /* there is no other */
+    char (*results)[BP_EVIDENCE_LINE_BYTES]; /* standard output beside another, likewise */
+    uint64_t result_count;
 } bp_evidence;
 
 /* Adds a finding of the diagnosis whose function runs, with the arguments of its pattern, or

@@ -55,10 +55,10 @@ static const struct {
  * if there is one, and what is in them. */
 static const struct {
     const char *begin, *has;
-} trailers[] = {{"make", ": *** ["},
-                {"make", ": *** Waiting for unfinished jobs"},
-                {"make", "not remade because of errors"},
-                {"make", ": Leaving directory"},
+} trailers[] = {{"", ": *** ["}, /* make */
+                {"", ": *** Waiting for unfinished jobs"},
+                {"", "not remade because of errors"},
+                {"", ": Leaving directory"},
                 {"ninja: build stopped", ""},
                 {"FAILED: ", ""},
                 {"-- Configuring incomplete", ""}, /* CMake */
@@ -68,12 +68,23 @@ static const struct {
                 {"", "error: linker command failed"}, /* clang */
                 {"make", ": warning: "},
                 {"", ": all warnings being treated as errors"},
-                {"note: ", ""}, /* Rust */
+                {"note: ", ""}, /* Rust, and pip */
+                {"hint: ", ""},
+                {"", "o see a list of "},
+                {"", "or more information "},
+                {"", "ee above for "},
+                {"", "full stack trace "},
+                {"[ERROR] [Help ", ""}, /* Maven */
+                {"", "test failed, to rerun"},
+                {"Traceback (most recent", ""},
+                {"", " above exception"}, /* between two of Python */
+                {"Call Stack (most recent", ""},
+                {"In file included from ", ""},
+                {"", " function ‘"},
                 {" error", ""}, /* "1 error" of javac, and clang */
                 {" warning", "generated."},
                 {"error: aborting due to", ""},
                 {"error: could not compile", ""},
-                {"For more information about this error", ""},
                 {"Some errors have detailed explanations", ""},
                 {"warning: build failed, waiting for other jobs", ""},
                 {"exit status ", ""},                      /* go run */
@@ -95,7 +106,14 @@ static const struct {
                 {"", "LOG:  database system is shut down"},
                 {"Run initdb or pg_basebackup", ""},
                 {"", "[ERROR] Aborting"}, /* MySQL */
-                {"FAILED (", ""},         /* unittest */
+                {"BUILD FAILED", ""},     /* Gradle */
+                {"* Get more help", ""},
+                {"> Run with --", ""},
+                {"[  ", ""}, /* GoogleTest */
+                {"[ RUN ", ""},
+                {"[=====", ""},
+                {"# fail ", ""},  /* TAP */
+                {"FAILED (", ""}, /* unittest */
                 {"Ran ", " test"},
                 {"FAIL\t", ""}, /* go test */
                 {"--- PASS: ", ""},
@@ -109,21 +127,18 @@ static const struct {
                 {"dpkg: error processing", ""},
                 {"Errors were encountered while processing", ""},
                 {"E: Sub-process ", ""}, /* apt */
-                {"error: failed to push some refs", ""},
-                {"+", " records in"}, /* dd */
+                {"+", " records in"},    /* dd */
                 {"+", " records out"},
                 {" bytes", " copied, "},
                 {"stack traceback:", ""}, /* Lua, before its lines */
                 {"Stack trace:", ""},
                 {"Execution halted", ""}, /* R */
-                {"Usage: ", ""},
-                {"usage: ", ""},
                 {"", "--help"}};
 
 static const char digits[] = "0123456789";
 
 static bool ends_in_colon(const char *line) {
-    return line[0] != '\0' && line[strlen(line) - 1] == ':';
+    return bp_text_ends(line, ":") || bp_text_ends(line, ": Failure"); /* of GoogleTest */
 }
 
 /* The line that a tool points at, as redis does in its configuration. lld begins what follows its
@@ -152,12 +167,17 @@ static bool is_of_compiler(const char *line) {
            colon + row + column + 2 == end;
 }
 
-/* "1 failed, 2 passed in 0.03s", behind its number. */
+/* "1 failed, 2 passed in 0.03s", "== 1 error in 0.11s ==". */
 static bool is_of_pytest(const char *line) {
     const char *time = strstr(line, " in ");
     const char *point = time != NULL ? time + 4 + strspn(time + 4, digits) : "";
-    return bp_text_begins(line, " failed") && point[0] == '.' && strspn(point + 1, digits) == 2 &&
-           point[3] == 's';
+    line += strspn(line, "= 0123456789");
+    return (bp_text_begins(line, "failed") || bp_text_begins(line, "error")) && point[0] == '.' &&
+           strspn(point + 1, digits) == 2 && point[3] == 's';
+}
+
+static bool is_usage(const char *line) {
+    return strncasecmp(line, "usage:", 6) == 0 || bp_text_begins(line, "Usage of ");
 }
 
 static bool is_trailer(const char *line) {
@@ -167,7 +187,8 @@ static bool is_trailer(const char *line) {
             return true;
         }
     }
-    return is_of_compiler(line) || is_of_pytest(line) || strcmp(line, "FAIL") == 0; /* go test */
+    return is_usage(line) || is_of_compiler(line) || is_of_pytest(line) ||
+           strcmp(line, "FAIL") == 0; /* go test */
 }
 
 /* A line of a trace of addresses: of V8 ("10: 0x195e476 [node]"), of gdb and others ("#3  0x…"), of
@@ -192,31 +213,53 @@ static bool is_of_go(const bp_evidence *evidence, uint64_t number) {
            (bp_text_begins(next, "\t/") && strstr(next, ".go:") != NULL);
 }
 
+/* Without letters, as a rule; or with the level of a line alone. */
+static bool is_blank(const char *line) {
+    const char *end = line[0] == '[' ? strchr(line, ']') : NULL;
+    line = end != NULL ? end : line;
+    while (*line != '\0' && !isalnum((unsigned char)*line) && (unsigned char)*line < 0x80) {
+        line++;
+    }
+    return *line == '\0';
+}
+
 /* A trace, a line of source with its number, as Rust's, or one above a caret. */
 static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     const char *line = bp_output_line(evidence, number);
+    if (bp_text_begins(bp_output_text(evidence, number), "! [")) {
+        return false; /* git: " ! [rejected]" */
+    }
     size_t row_bytes = strspn(line, digits);
     bool is_above_caret = number + 1 < evidence->output_count &&
                           bp_output_text(evidence, number + 1)[0] == '^' &&
                           bp_output_line(evidence, number + 1)[0] != '^';
     return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
-           is_of_go(evidence, number) || bp_text_begins(line, ">>> ") ||
+           is_blank(line) || is_of_go(evidence, number) || bp_text_begins(line, ">>> ") ||
            (row_bytes > 0 && bp_text_begins(line + row_bytes, " |"));
 }
 
 /* Words of a line that says what went wrong, in lower case. */
 static const char *const troubles[] = {
-    "error",     "fail",     "fatal",    "cannot",   "could not", "unable",    "invalid",
-    "denied",    "refused",  "abort",    "panic",    "not ",      "n't ",      "no such",
-    "exception", "missing",  "timeout",  "time out", "timed out", ": out of ", "out of memory",
-    "ran out",   "too many", "exceeded", "corrupt",  NULL};
+    "error",       "fail",        "fatal",          "cannot",      "could not",
+    "unable",      "invalid",     "denied",         "refused",     "abort",
+    "panic",       "not ",        "n't ",           "no such",     "exception",
+    "missing",     "timeout",     "time out",       "timed out",   ": out of ",
+    "ran out",     "out of mem",  "too many",       "exceeded",    "corrupt",
+    "bad ",        "wrong ",      "unknown ",       "unexpected ", "unrecognized ",
+    "undefined ",  "reject",      "conflict",       "mismatch",    "malformed",
+    "no space",    "already ",    "is a directory", "file exists", "busy",
+    "unreachable", "connection ", "broken pipe",    "read-only",   "terminated by",
+    "exited with", "exit status", "exit code",      "giving up",   NULL};
+
+static bool has_any(const char *line, const char *const *words) {
+    while (*words != NULL && strcasestr(line, *words) == NULL) {
+        words++;
+    }
+    return *words != NULL;
+}
 
 static bool is_of_trouble(const char *line) {
-    bool is_found = false;
-    for (size_t i = 0; !is_found && troubles[i] != NULL; i++) {
-        is_found = strcasestr(line, troubles[i]) != NULL;
-    }
-    return is_found;
+    return has_any(line, troubles);
 }
 
 static const char *find_word(const char *line, const char *word) {
@@ -231,8 +274,8 @@ static const char *find_word(const char *line, const char *word) {
 
 /* A line of a service whose level says that all is well. */
 static bool has_calm_level(const char *line) {
-    static const char *const levels[] = {"INFO",  "info]",  "level=info",
-                                         "DEBUG", "NOTICE", "notice]"};
+    static const char *const levels[] = {"INFO",   "info]",   "level=info", "DEBUG",
+                                         "NOTICE", "notice]", "\"info\"",   "debug1"};
     const char *at = NULL;
     for (size_t i = 0; at == NULL && i < sizeof levels / sizeof levels[0]; i++) {
         at = find_word(line, levels[i]);
@@ -258,19 +301,103 @@ static bool is_aside(const char *line) {
     return has_calm_level(line) || (is_found && !is_of_trouble(line));
 }
 
-/* Of the last lines the last one that says what went wrong, as standard output is mostly results.
- */
+/* A line that begins with the name of an exception, as of Python. */
+static bool is_exception(const char *line) {
+    size_t length =
+        strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    return length > 5 && line[length] == ':' &&
+           (strncmp(line + length - 5, "Error", 5) == 0 ||
+            (length > 9 && strncmp(line + length - 9, "Exception", 9) == 0));
+}
+
+/* True if it is a label of the line: "error:", "[ERROR]", "KeyError:", "level=error". */
+static bool has_error_label(const char *line) {
+    static const char *const labels[] = {"error", "fatal", "exception", "critical",
+                                         "panic", "emerg", "alert",     NULL};
+    bool is_found = bp_text_begins(line, "not ok ") || bp_text_ends(line, ": Failure");
+    for (size_t i = 0; labels[i] != NULL; i++) {
+        const char *at = line;
+        while (!is_found && (at = strcasestr(at, labels[i])) != NULL) {
+            const char *end = at + strlen(labels[i]);
+            is_found = (isupper((unsigned char)at[1]) && !isalnum((unsigned char)*end)) ||
+                       (*end != '\0' && strchr(":][\"", *end) != NULL) ||
+                       (at > line && at[-1] == '=');
+            at = end;
+        }
+    }
+    return is_found;
+}
+
+/* True if the line may be a cause by its words, and does not say that the program went on. */
+static bool may_be_cause(const bp_evidence *evidence, uint64_t at) {
+    static const char *const others[] = {"warning", "continuing", "ignor",     "skipping",
+                                         "retry",   "panic: ",    "in thread", NULL};
+    const char *line = bp_output_text(evidence, at);
+    return is_of_trouble(line) && strchr(line, ' ') != NULL && !has_any(line, others) &&
+           !has_calm_level(line) && !is_trailer(line) &&
+           (is_exception(line) || !is_continuation(evidence, at));
+}
+
+/* Of the last lines the last one that says what went wrong; or further back, the last one that is
+ * labelled so. Standard output is mostly results, and a log of a clean end may follow. */
 static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     enum { looked_at_max = 8 };
     uint64_t count = evidence->output_count;
-    for (uint64_t at = count; at > first && count - at < looked_at_max; at--) {
+    for (uint64_t at = count; at > first; at--) {
         const char *line = bp_output_text(evidence, at - 1);
-        if (is_of_trouble(line) && !has_calm_level(line) && !is_trailer(line) &&
-            !is_continuation(evidence, at - 1)) {
+        bool is_of_diff = evidence->is_output_stdout && strcspn(line, "<>+-") == 0;
+        bool is_near = count - at < looked_at_max;
+        if (may_be_cause(evidence, at - 1) && !is_of_diff && (is_near || has_error_label(line))) {
             return at - 1;
         }
     }
     return count;
+}
+
+/* True if it says that another process failed, which had its own words. */
+static bool is_of_child(const char *line) {
+    static const char *const words[] = {"exit status", "exit code", "exited with", "hild ", NULL};
+    return has_any(line, words);
+}
+
+/* The same first word, as "tar:" or "[ERROR]". */
+static bool is_same_speaker(const char *line, const char *other) {
+    size_t length = strcspn(line, " ");
+    return !isdigit((unsigned char)line[0]) && strncmp(line, other, length + 1) == 0;
+}
+
+/* The first of the lines of trouble that end with `at`: it led to the others, as of commands in a
+ * pipe, or is what they are about. Lines between them may say more of the first. Of an exception
+ * only the one that it was raised for, or the words of a child. */
+static uint64_t find_earliest(const bp_evidence *evidence, uint64_t first, uint64_t at) {
+    enum { looked_at_max = 8, between_max = 3 };
+    const char *line = bp_output_text(evidence, at);
+    bool is_chained = !is_exception(line) || is_of_child(line);
+    uint64_t found = at;
+    for (uint64_t i = at, seen = 0, between = 0; i > first && seen < looked_at_max; i--) {
+        const char *text = bp_output_text(evidence, i - 1);
+        is_chained = is_chained || strstr(text, " above exception") != NULL;
+        if (may_be_cause(evidence, i - 1)) {
+            bool belongs = between == 0 || is_of_child(line) || has_error_label(text) ||
+                           is_same_speaker(text, line);
+            if (!belongs || !is_chained) {
+                break;
+            }
+            found = i - 1;
+            between = 0;
+            seen++;
+            if (is_exception(text)) {
+                break;
+            }
+        } else if (!is_trailer(text) && !is_continuation(evidence, i - 1)) {
+            between++;
+            seen++;
+            if (between > between_max || has_calm_level(text)) {
+                break;
+            }
+        }
+    }
+    return found;
 }
 
 /* True if a line follows that is no part of a report of an exception: of its message, which ends
@@ -373,8 +500,19 @@ static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint6
     return at;
 }
 
-/* The end of what the last command of ninja said that failed, which others may follow; else the
- * count. */
+/* The line of the usage that ends the output, which a reason stands above; else the count. */
+static uint64_t find_usage(const bp_evidence *evidence, uint64_t first) {
+    for (uint64_t at = evidence->output_count; at > first && !may_be_cause(evidence, at - 1);
+         at--) {
+        if (is_usage(bp_output_line(evidence, at - 1))) {
+            return at - 1;
+        }
+    }
+    return evidence->output_count;
+}
+
+/* The end of what the last command of ninja said that failed, which others may follow, or of what
+ * stands above a usage; else the count. */
 static uint64_t find_end(const bp_evidence *evidence, uint64_t first) {
     uint64_t count = evidence->output_count;
     bool is_of_ninja = count > first &&
@@ -391,41 +529,83 @@ static uint64_t find_end(const bp_evidence *evidence, uint64_t first) {
             return end;
         }
     }
-    return count;
+    return find_usage(evidence, first);
 }
 
-/* The line that says why: where a runtime begins to, or else the last one that is not a mere
- * continuation or trailer. Without `takes_any`, only where a trailer follows it; the count of all
- * for none. */
-static uint64_t find_cause(const bp_evidence *evidence, bool takes_any) {
-    uint64_t count = evidence->output_count;
-    uint64_t first = find_first(evidence);
-    bool is_stdout = evidence->is_output_stdout;
-    bool has_failed = takes_any && !is_stdout;
-    uint64_t found = find_ending(evidence, first, false);
-    found = found == count ? find_ending(evidence, first, true) : found;
-    bool is_any = takes_any && found == count, is_of_tests = false;
-    uint64_t end = find_end(evidence, first);
-    has_failed = has_failed || end < count;
-    for (uint64_t at = end; found == count && at > first; at--) {
+/* The last line before `end` that is no mere continuation or trailer; the count for none. */
+static uint64_t find_last(const bp_evidence *evidence, uint64_t first, uint64_t end,
+                          bool has_failed, bool *ret_is_of_tests) {
+    for (uint64_t at = end; at > first; at--) {
         const char *line = bp_output_text(evidence, at - 1);
         bool is_over = is_trailer(line);
-        is_of_tests = is_of_tests || is_of_pytest(line + strspn(line, digits));
+        *ret_is_of_tests = *ret_is_of_tests || is_of_pytest(line);
         if (!is_over && !is_continuation(evidence, at - 1)) {
-            found = has_failed ? at - 1 : count;
-            break;
+            return has_failed ? at - 1 : evidence->output_count;
         }
         has_failed = has_failed || is_over;
     }
-    bool looks_further =
-        found == count ? is_stdout : is_of_tests || is_aside(bp_output_text(evidence, found));
-    if (is_any && looks_further) {
-        uint64_t trouble = find_trouble(evidence, first);
-        found = trouble < count ? trouble : found;
-    } else if (is_any && found == count && count > first) {
-        found = count - 1;
+    return evidence->output_count;
+}
+
+/* What pytest says of a test above its summary, where that has no reason; else `at`. */
+static uint64_t find_reason(const bp_evidence *evidence, uint64_t first, uint64_t at) {
+    bool has_none = strstr(bp_output_text(evidence, at), " - ") == NULL;
+    for (uint64_t i = at; has_none && i > first; i--) {
+        if (bp_text_begins(bp_output_line(evidence, i - 1), "E  ")) {
+            return i - 1;
+        }
     }
-    return found < count ? find_headline(evidence, first, found) : count;
+    return at;
+}
+
+/* Lines that say why: the first, and another that followed from it, or the same. */
+typedef struct cause {
+    uint64_t at, then_at;
+    bool is_sure; /* false: nothing but that something failed */
+} cause;
+
+/* The last line with a meaning of its own, or one before that says more. */
+static cause find_lines(const bp_evidence *evidence, uint64_t first, bool takes_any) {
+    uint64_t count = evidence->output_count, end = find_end(evidence, first);
+    bool is_stdout = evidence->is_output_stdout, is_of_tests = false;
+    bool has_failed = (takes_any && !is_stdout) || end < count;
+    uint64_t last = find_last(evidence, first, end, has_failed, &is_of_tests);
+    if (!takes_any) {
+        return (cause){last, last, true};
+    }
+    const char *line = last < count ? bp_output_text(evidence, last) : "";
+    bool is_over = is_of_tests || is_aside(line), is_neutral = !is_of_trouble(line);
+    bool looks_further = last < count ? is_over || is_neutral : is_stdout;
+    uint64_t trouble = looks_further ? find_trouble(evidence, first) : last;
+    if (trouble == count && last == count) {
+        uint64_t newest = end > first ? end - 1 : first;
+        return is_stdout ? (cause){count, count, false} : (cause){newest, newest, false};
+    }
+    if (trouble == count) {
+        return (cause){last, end < count && is_neutral ? end : last, true};
+    }
+    if (is_of_tests) {
+        return (cause){find_reason(evidence, first, trouble), trouble, true};
+    }
+    uint64_t earliest = find_earliest(evidence, first, trouble);
+    bool ends_in_last = last < count && is_neutral && !is_over && earliest == trouble;
+    return (cause){earliest, ends_in_last ? last : trouble, true};
+}
+
+/* Where a runtime begins to say why, or else the last lines. Without `takes_any`, only where a
+ * trailer follows; the count of all for none. */
+static cause find_cause(const bp_evidence *evidence, bool takes_any) {
+    uint64_t count = evidence->output_count, first = find_first(evidence);
+    uint64_t found = find_ending(evidence, first, false);
+    found = found == count ? find_ending(evidence, first, true) : found;
+    cause lines = {found, found, true};
+    if (found == count && count > first) {
+        lines = find_lines(evidence, first, takes_any);
+    }
+    uint64_t headline = lines.at < count ? find_headline(evidence, first, lines.at) : count;
+    lines.then_at = lines.then_at == lines.at ? headline : lines.then_at;
+    lines.at = headline;
+    return lines;
 }
 
 /* Its root in Java and Node, or the next line where that belongs to it, without a trace between
@@ -446,6 +626,12 @@ static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
     }
     if (next == count) {
         return at;
+    }
+    for (uint64_t i = next; is_of_child(line) && i < count && is_continuation(evidence, i); i++) {
+        const char *said = bp_output_text(evidence, i);
+        if (has_error_label(said) && !is_trailer(said)) {
+            return i; /* of the linker, below the error of Rust */
+        }
     }
     const char *rest = bp_output_text(evidence, next);
     if (bp_text_begins(line, "--- FAIL: ") && !is_continuation(evidence, next)) {
@@ -471,29 +657,68 @@ static bool join_exception(const char *line, const char *rest, char out[BP_LAST_
     return true;
 }
 
-bool bp_last_words_find(const bp_evidence *evidence, bool takes_any, char out[BP_LAST_WORDS_BYTES],
-                        char place[BP_TRACE_PLACE_BYTES]) {
-    uint64_t at = find_cause(evidence, takes_any);
-    place[0] = '\0';
-    if (at == evidence->output_count) {
-        bp_utf8_copy(out, BP_LAST_WORDS_BYTES,
-                     bp_json_tree_text_or(evidence->crash, "abort_message", ""));
-        return out[0] != '\0';
-    }
-    uint64_t rest_at = find_rest(evidence, at);
-    const char *rest = rest_at != at ? bp_output_text(evidence, rest_at) : "";
-    bp_trace_find_place(evidence, find_first(evidence), rest_at, place);
-    if (place[0] == '\0') {
-        bp_trace_find_place(evidence, find_first(evidence), at, place);
-    }
+/* A line of the cause with what belongs to it. */
+static void print_line(const bp_evidence *evidence, uint64_t at, uint64_t rest_at,
+                       char out[BP_LAST_WORDS_BYTES]) {
     const char *line = bp_output_text(evidence, at);
+    const char *rest = rest_at != at ? bp_output_text(evidence, rest_at) : "";
+    bool goes_on = ends_in_colon(rest) && rest_at + 1 < evidence->output_count;
     line += bp_text_begins(line, "| ") ? 2 : 0; /* of a group of exceptions */
+    if (bp_text_begins(line, "E  ")) {
+        line += 1 + strspn(line + 1, " "); /* of pytest */
+    }
     if (!join_exception(line, rest, out)) {
-        (void)snprintf(out, BP_LAST_WORDS_BYTES, "%s%s%s", line, rest[0] != '\0' ? " " : "", rest);
+        (void)snprintf(out, BP_LAST_WORDS_BYTES, "%s%s%s%s%s", line, rest[0] != '\0' ? " " : "",
+                       rest, goes_on ? " " : "",
+                       goes_on ? bp_output_text(evidence, rest_at + 1) : "");
+    }
+}
+
+/* True unless nothing of it speaks of a trouble. */
+static bool find_in(const bp_evidence *evidence, bool takes_any, char out[BP_LAST_WORDS_BYTES],
+                    char place[BP_TRACE_PLACE_BYTES]) {
+    cause found = find_cause(evidence, takes_any);
+    if (found.at == evidence->output_count) {
+        return false;
+    }
+    uint64_t first = find_first(evidence), rest_at = find_rest(evidence, found.then_at);
+    const uint64_t places[] = {rest_at, found.then_at, found.at};
+    for (size_t i = 0; place[0] == '\0' && i < sizeof places / sizeof places[0]; i++) {
+        bp_trace_find_place(evidence, first, places[i], place);
+    }
+    print_line(evidence, found.at, find_rest(evidence, found.at), out);
+    if (found.at != found.then_at && strstr(out, bp_output_text(evidence, found.then_at)) == NULL) {
+        char begin[BP_EVIDENCE_LINE_BYTES], end[BP_LAST_WORDS_BYTES];
+        bp_utf8_copy_ends(begin, sizeof begin, out, strlen(out));
+        print_line(evidence, found.then_at, rest_at, end);
+        int length = (int)strlen(begin) - bp_text_ends(begin, ".");
+        (void)snprintf(out, BP_LAST_WORDS_BYTES, "%.*s; then %s", length, begin, end);
     }
     size_t length = strlen(out);
     if (place[0] != '\0' && length > 1 && out[length - 1] == '.' && out[length - 2] != '.') {
         out[length - 1] = '\0'; /* the place follows */
     }
-    return true;
+    return found.is_sure;
+}
+
+bool bp_last_words_find(const bp_evidence *evidence, bool takes_any, char out[BP_LAST_WORDS_BYTES],
+                        char place[BP_TRACE_PLACE_BYTES]) {
+    char words[BP_LAST_WORDS_BYTES], other[BP_TRACE_PLACE_BYTES] = "";
+    out[0] = '\0';
+    place[0] = '\0';
+    if (find_in(evidence, takes_any, out, place)) {
+        return true;
+    }
+    bp_evidence results = *evidence;
+    results.output = evidence->results;
+    results.output_count = evidence->result_count;
+    results.is_output_stdout = true;
+    if (takes_any && results.output_count > 0 && find_in(&results, true, words, other)) {
+        bp_utf8_copy(out, BP_LAST_WORDS_BYTES, words);
+        bp_utf8_copy(place, BP_TRACE_PLACE_BYTES, other);
+    } else if (out[0] == '\0') {
+        bp_utf8_copy(out, BP_LAST_WORDS_BYTES,
+                     bp_json_tree_text_or(evidence->crash, "abort_message", ""));
+    }
+    return out[0] != '\0';
 }
