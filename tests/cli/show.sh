@@ -213,10 +213,10 @@ busy = {"tid": 1, "name": "w", "cpu_percent": 100, "cpu_ms": 2000, "system_ms": 
 slow = {"cpu_percent": 5, "cpu_ms": 100, "voluntary_switches": 300, "run_delay_ms": 1500}
 
 
-def thread(name, finding, process={}, metadata={}, system={}, **members):
+def thread(name, finding, process={}, metadata={}, system={}, words="", **members):
     yield name, finding, {
         "metadata.json": metadata, "system.json": system, "runtime-metrics.json": {
-            "sample_window_ms": 2000, "process": {"cpu_percent": 100, **process}, "threads": [{**busy, **members}]}}
+            "sample_window_ms": 2000, "process": {"cpu_percent": 100, **process}, "threads": [{**busy, **members}]}}, words
 
 
 def history(name, finding, *kb):
@@ -259,6 +259,24 @@ def own_pipe(name, finding, pid=7, complete=True, handlers=[], call="read", devi
             "threads": [{"tid": 7, "state": "sleeping", "syscall": {"name": call}, "waits_for": wait}]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
+
+
+def threads(name, finding, *states, files=[], words="", **rest):
+    """Each of (name, call, its arguments, switches in 2 s, members)."""
+    yield name, finding, {
+        "metadata.json": {}, "process.json": {"loaded_objects": [{"path": "/lib/libc.so.6"}]}, "files.json": {"files": files, "closed_meanwhile": 0, **rest}, "threads.json": {"pid": 1, "threads": [
+            {"tid": i, "name": states[i - 1][0], "state": "sleeping", "scheduling": {"policy": "other"}, "syscall": {
+                "name": states[i - 1][1], "arguments": states[i - 1][2]}, **states[i - 1][4]} for i in range(1, len(states) + 1)]},
+        "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
+            {"tid": i, "name": states[i - 1][0], "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": states[i - 1][3],
+             "involuntary_switches": 0} for i in range(1, len(states) + 1)]}}, words
+
+
+def main(call="pause"): return "a", call, [], 0, {}
+def wants(tid, kind="mutex", name="worker", switches=0): return name, "futex", ["0x7f", "0x80", "0x2", "0x0"], switches, {"waits_for": {"tid": tid, "kind": kind}}
+def listener(waiting): return {"number": 3, "kind": "socket", "inode": 9, "socket": {"protocol": "tcp", "state": "listening", "local": "a:1", "waiting_connections": waiting, "backlog": 9}}
+def writes_to(reader): return "a", "write", ["0x1"], 0, {"waits_for": {"kind": "pipe", "fd": 1, "other_end": [{"pid": 9, "name": reader, "state": "sleeping"}]}}
+def deleted(path): return {"number": 3, "kind": "file", "target": path, "access": "write", "deleted": True, "size_bytes": 64 << 20}
 
 
 def asks(name, finding, call, limit):
@@ -329,6 +347,10 @@ rows = [
     *thread("own", "spin", system_ms=499),
     *thread("lines", "spin", written_chars=400000, write_calls=4000),
     *thread("blocks", "", written_chars=400000, write_calls=400),
+    *thread("progress", "spin", words="says how far", written_chars=16, write_calls=8),
+    *thread("progress-seldom", "spin", words="long computation", written_chars=14, write_calls=7),
+    *thread("progress-often", "spin", words="long computation", written_chars=20002, write_calls=10001),
+    *thread("progress-bits", "spin", words="long computation", written_chars=15, write_calls=8),
     *thread("shared", "spin", cpu_percent=50, cpu_ms=1000),
     *thread("sleeps", "", cpu_percent=50, cpu_ms=1000, voluntary_switches=1),
     *thread("pinned", "cpu-starved", system={"cpus": {"online": 4, "usable": 1}}, **slow),
@@ -381,6 +403,13 @@ rows = [
     *wakes("kept-working", "", "", handlers=["SIGALRM"], stack=["__do_sys_pause+0x2a/0x50"], cpu_ms=900, system_ms=449, cpu_percent=45),
     *wakes("kept-elsewhere", "", "", handlers=["SIGALRM"], stack=["ep_poll+0x2a/0x50"], cpu_ms=900, system_ms=450, cpu_percent=45),
     *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
+    *threads("turn", "", main(), ("worker", "accept", ["0x3"], 0, {}), wants(2), files=[listener(0)]),
+    *threads("no-turn", "lock-held", main(), ("server", "accept", ["0x3"], 0, {}), wants(2), files=[listener(0)]),
+    *threads("turn-of-main", "lock-held", main("accept"), wants(1, name="a"), files=[listener(0)]),
+    *threads("pager", "", writes_to("less")),
+    *threads("no-pager", "pipe-full", writes_to("lesser")),
+    *threads("temporary", "", main(), files=[deleted("/var/tmp/etilqs_84a7"), deleted("/tmp/#99")]),
+    *threads("temporary-not", "deleted-file-open", main(), files=[deleted("/var/tmp/a.log")]),
     *shared_futex("shared-futex", "nobody-can-wake", executable="/bin/python3", own_futex=True, shared_futex=True),
     *shared_futex("own-futex", "", executable="/bin/python3", own_futex=True),
     *shared_futex("named-futex", "call-blocked", shared_futex=True, semaphore="sem.jobs"),

@@ -506,6 +506,22 @@ begin_flock_inherited() {
     await "grep -q lock /proc/$pid/wchan"
 }
 
+# Workers of a server, one of which accepts at a time; and their parent.
+begin_workers_take_file_lock() {
+    needs perl
+    begin perl -MFcntl=:flock -MIO::Socket::INET -e '
+        my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => "127.0.0.1:0");
+        for (1, 2) {
+            fork and next;
+            open(my $lock, ">>", "accept.lock");
+            flock($lock, LOCK_EX);
+            $listener->accept;
+            exit;
+        }
+        wait;'
+    await "cat \$(pgrep -P $pid | sed 's,.*,/proc/&/wchan,') | grep -q lock"
+}
+
 begin_flock_waits() {
     begin flock -o lock sleep 1000
     tell "holder=$pid"
@@ -1008,6 +1024,18 @@ in_terminal() {
     await "! cmp -s /proc/$pid/cmdline /proc/$$/cmdline && is_in_state $pid S"
 }
 begin_vim() { in_terminal 'vim.tiny driver'; }
+
+# Nobody scrolls.
+begin_git_pager() {
+    needs git less
+    git init -q .
+    seq 100000 >numbers
+    git add numbers
+    git -c user.name=a -c user.email=a@b commit -q -m numbers
+    in_terminal 'git -c core.pager=less show'
+    await "grep -q pipe /proc/$pid/wchan"
+}
+
 begin_less() {
     seq 1000 >lines
     in_terminal 'less lines'

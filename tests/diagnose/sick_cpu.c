@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -252,6 +253,16 @@ static void look_for_work(void) {
     wait_for_ever();
 }
 
+/* A computation that says how far it is. */
+static void compute(void) {
+    say_ready();
+    for (unsigned step = 0;; step++) {
+        for (volatile uint64_t i = 0; i < 1000000; i++) {}
+        (void)printf("step %u\n", step);
+        (void)fflush(stdout);
+    }
+}
+
 static void poll_for_work(void) {
     int ends[2];
     check(pipe(ends));
@@ -426,6 +437,7 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"work-a-little", work_a_little},
                                  {"look-for-work", look_for_work},
                                  {"poll-for-work", poll_for_work},
+                                 {"progress", compute},
                                  {"answer-often", answer_often},
                                  {"alarm-often", alarm_often},
                                  {"alarm-too-often", alarm_too_often},

@@ -187,6 +187,38 @@ static void deadlock_of_one(void) {
     wait_for_ever();
 }
 
+static int turn_listener;
+
+static void *accept_in_turn(void *lock) {
+    check(pthread_mutex_lock(lock));
+    (void)accept(turn_listener, NULL, NULL);
+    check(pthread_mutex_unlock(lock));
+    return NULL;
+}
+
+/* Healthy: workers of a server, one of which accepts at a time. */
+static void threads_accept_in_turn(void) {
+    struct sockaddr_in address;
+    turn_listener = listen_here(4, &address);
+    await_call(start(accept_in_turn, &locks[0], "worker"), SYS_accept);
+    (void)start_waiter(accept_in_turn, &locks[0], "worker");
+    (void)start_waiter(accept_in_turn, &locks[0], "worker");
+    say_ready();
+    wait_for_ever();
+}
+
+/* A server that keeps a lock while it waits for a client, and a worker that needs the lock. */
+static void lock_held_in_accept(void) {
+    struct sockaddr_in address;
+    turn_listener = listen_here(4, &address);
+    pid_t holder = start(accept_in_turn, &locks[0], "server");
+    tell("holder=%d", (int)holder);
+    await_call(holder, SYS_accept);
+    (void)start_waiter(want_lock, &locks[0], "worker");
+    say_ready();
+    wait_for_ever();
+}
+
 /* --- held by a process -------------------------------------------------------------------- */
 
 static pthread_mutex_t *shared;
@@ -206,6 +238,25 @@ static void await_held(void) {
 static void hold_shared(void) {
     check(pthread_mutex_lock(shared));
     tell_held();
+}
+
+static void accept_once(void) {
+    (void)accept_in_turn(shared);
+}
+
+/* Healthy: the same of processes. */
+static void processes_accept_in_turn(void) {
+    struct sockaddr_in address;
+    pthread_mutexattr_t attributes;
+    turn_listener = listen_here(4, &address);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(pthread_mutexattr_init(&attributes));
+    check(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED));
+    check(pthread_mutex_init(shared, &attributes));
+    await_call(start_child(accept_once), SYS_accept);
+    await_call(start_child(accept_once), SYS_futex);
+    say_ready();
+    (void)accept_in_turn(shared);
 }
 
 static void want_shared(int robust, int protocol) {
@@ -458,6 +509,9 @@ const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"rwlock-held", rwlock_held},
                                    {"rwlock-read", rwlock_read},
                                    {"lock-of-ended", lock_of_ended},
+                                   {"threads-accept-in-turn", threads_accept_in_turn},
+                                   {"lock-held-in-accept", lock_held_in_accept},
+                                   {"processes-accept-in-turn", processes_accept_in_turn},
                                    {"deadlock-of-two", deadlock_of_two},
                                    {"deadlock-of-one", deadlock_of_one},
                                    {"process-shared", want_process_shared},

@@ -357,6 +357,19 @@ static void input_not_read(void) {
     (void)sleep(1000);
 }
 
+/* Healthy: a server that answers nothing, and a client of it in the same process. */
+static void own_client(void) {
+    struct sockaddr_in address;
+    char line[8];
+    int listener = listen_here(4, &address);
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(connect(client, (struct sockaddr *)&address, sizeof address));
+    int server = accept(listener, NULL, NULL);
+    check(write(client, "a line\n", 7) == 7 ? 0 : -1);
+    say_ready();
+    while (read(server, line, sizeof line) > 0) {}
+}
+
 /* Healthy: its child has the same sockets, and is the one that reads them. */
 static void input_of_child(void) {
     wait_for_input();
@@ -679,6 +692,7 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"subscribed", subscribed},
                                    {"messages-not-read", messages_not_read},
                                    {"input-not-read", input_not_read},
+                                   {"own-client", own_client},
                                    {"input-of-child", input_of_child},
                                    {"client-thinks", client_thinks},
                                    {"chain-to-stopped", chain_to_stopped},

@@ -32,6 +32,14 @@ static void deleted_file(void) {
     wait_for_ever();
 }
 
+/* Healthy: a file that never had a name. */
+static void temporary_file(void) {
+    int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    check(ftruncate(fd, (off_t)128 * mib));
+    say_ready();
+    wait_for_ever();
+}
+
 /* A file in `mounted`, where the test has mounted something small. */
 static void fill_file_system(void) {
     static char block[4096];
@@ -316,6 +324,7 @@ static void fill_task_limit(void) {
 
 const sick_program sick_resources[] = {{"descriptors", descriptors},
                                        {"deleted-file", deleted_file},
+                                       {"temporary-file", temporary_file},
                                        {"deleted-executable", wait_for_ever},
                                        {"disk-full", fill_file_system},
                                        {"inodes-exhausted", use_all_inodes},

@@ -483,6 +483,29 @@ static bool find_database_lock(const bp_process_threads *process, struct wait *w
     return true;
 }
 
+static bool is_lock(bp_process_wait_kind kind) {
+    return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX ||
+           kind == BP_WAIT_FOR_DATABASE_LOCK;
+}
+
+/* True if workers of a server take turns to accept, as those of Apache: the one that has the lock
+ * is of the same name, and waits for a client. */
+static bool waits_for_turn(struct finder *finder, const bp_process_threads *process,
+                           const struct wait *wait) {
+    bool is_turn = is_lock(wait->is.kind) || wait->is.kind == BP_WAIT_FOR_SEMAPHORE;
+    const bp_process_threads *holder =
+        is_turn && wait->target_count == 1 ? find_process(finder, wait->targets[0]) : NULL;
+    bool accepts = false;
+    for (size_t i = 0; holder != NULL && i < holder->thread_count; i++) {
+        const bp_thread_reading *thread = &holder->threads[i].read;
+        const char *call = thread->syscall.place == BP_THREAD_IN_CALL
+                               ? bp_syscall_name(holder->arch, thread->syscall.number)
+                               : NULL;
+        accepts = accepts || (call != NULL && bp_text_begins(call, "accept"));
+    }
+    return accepts && strcmp(holder->name, process->name) == 0;
+}
+
 static bool find_wait(struct finder *finder, const bp_process_threads *process,
                       const bp_thread_state *thread, struct wait *wait) {
     *wait = (struct wait){.target_count = 0};
@@ -491,7 +514,8 @@ static bool find_wait(struct finder *finder, const bp_process_threads *process,
             find_file_lock(finder, process, thread, wait) ||
             find_lease(finder, process, thread, wait) || find_peer(finder, process, thread, wait) ||
             find_child(process, thread, wait) || find_filesystem(finder, process, thread, wait) ||
-            find_semaphore(process, thread, wait));
+            find_semaphore(process, thread, wait)) &&
+           !waits_for_turn(finder, process, wait);
 }
 
 /* --- chains ------------------------------------------------------------------------------- */
@@ -516,11 +540,6 @@ static bool is_in_chain(const struct chain *chain, uint64_t pid) {
         is_in = is_in || chain->links[i].pid == pid;
     }
     return is_in;
-}
-
-static bool is_lock(bp_process_wait_kind kind) {
-    return kind == BP_WAIT_FOR_FILE_LOCK || kind == BP_WAIT_FOR_MUTEX ||
-           kind == BP_WAIT_FOR_DATABASE_LOCK;
 }
 
 static bool follow_all(struct finder *finder, const struct wait *wait, struct chain *chain);

@@ -71,6 +71,15 @@ static bool gets_on(const bp_evidence *evidence, const bp_thread *thread, bool i
            !(is_in_kernel && has_endless_input(evidence));
 }
 
+/* A computation that says how far it is writes a few lines, each after at least 0.2 ms of work. So
+ * does a loop that tries something again and says that it failed. */
+static bool says_progress(const bp_evidence *evidence, const bp_thread *thread) {
+    static const double lines_per_sec = 4, lines_per_cpu_sec = 5000;
+    return thread->write_calls * 1000 >= lines_per_sec * evidence->window_ms &&
+           thread->write_calls * 1000 <= lines_per_cpu_sec * thread->cpu_ms &&
+           thread->written_chars >= 2 * thread->write_calls;
+}
+
 static bool has_namesakes(const bp_evidence *evidence, const bp_thread *thread) {
     size_t count = 0;
     for (size_t i = 0; i < evidence->thread_count && count < 2; i++) {
@@ -237,12 +246,13 @@ static bool find_shared_spin(bp_evidence *evidence) {
 /*
  * A thread is busy that used nearly all of the window, or of its own time if it was born in it; and
  * on a machine with too few processors one that used some of it, and was ready to run for the rest.
- * Both diagnoses of it: in the program, and in the kernel.
+ * All diagnoses of it: in the program, also as it says how far it is, and in the kernel.
  */
 void bp_diagnose_spin(bp_evidence *evidence) {
     static const double busy_percent = 90, least_ms = 250;
     bool is_wanted_in_kernel = evidence->running == BP_DIAGNOSIS_SPIN_CALLS;
-    if (!is_wanted_in_kernel && find_shared_spin(evidence)) {
+    bool is_wanted_in_progress = evidence->running == BP_DIAGNOSIS_SPIN_PROGRESS;
+    if (evidence->running == BP_DIAGNOSIS_SPIN && find_shared_spin(evidence)) {
         return;
     }
     for (size_t i = 0; i < evidence->busiest_count; i++) {
@@ -262,9 +272,10 @@ void bp_diagnose_spin(bp_evidence *evidence) {
                           percent >= starved_percent && lived_ms >= least_ms;
         double system_ms = thread->system_ms > 0 ? thread->system_ms : 0;
         bool is_in_kernel = system_ms * 4 >= thread->cpu_ms && thread->cpu_ms > 0;
+        bool is_progress = !is_in_kernel && says_progress(evidence, thread);
         char moved[moved_bytes] = "", place[place_bytes] = "";
-        if ((percent < busy_percent && !is_starved) || is_in_kernel != is_wanted_in_kernel ||
-            gets_on(evidence, thread, is_in_kernel)) {
+        if (is_progress != is_wanted_in_progress || (percent < busy_percent && !is_starved) ||
+            is_in_kernel != is_wanted_in_kernel || gets_on(evidence, thread, is_in_kernel)) {
             continue;
         }
         double kernel_percent = is_in_kernel ? system_ms / thread->cpu_ms * 100 : -1;

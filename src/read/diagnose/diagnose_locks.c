@@ -79,6 +79,16 @@ static void find_readers(bp_evidence *evidence) {
     }
 }
 
+/* True if workers of a server take turns to accept: the one that has the lock waits for a client,
+ * and has the name of the others, none of which is the first thread. */
+static bool waits_for_turn(const bp_evidence *evidence, const bp_thread *waiter,
+                           const bp_thread *holder) {
+    uint64_t first_tid = bp_json_tree_uint_or(evidence->waits, "pid", 0);
+    return strncmp(holder->syscall, "accept", strlen("accept")) == 0 &&
+           strcmp(holder->name, waiter->name) == 0 && holder->tid != first_tid &&
+           waiter->tid != first_tid;
+}
+
 /* A lock is said to be held if somebody waited for it through the whole window, without running
  * once. For less, a program that works would be accused. */
 void bp_diagnose_lock_held(bp_evidence *evidence) {
@@ -91,7 +101,7 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
         while (at < count && holders[at].thread != root) {
             at++;
         }
-        if (root == NULL || at == holder_max) {
+        if (root == NULL || at == holder_max || waits_for_turn(evidence, waiter, root)) {
             continue;
         }
         if (at == count) {

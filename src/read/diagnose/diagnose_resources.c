@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "diagnose/evidence.h"
 
@@ -168,6 +169,14 @@ void bp_diagnose_accept_queue(bp_evidence *evidence) {
     }
 }
 
+/* True if it never was to be found by its name: O_TMPFILE (open(2)), or a file that SQLite deletes
+ * as soon as it is open. */
+static bool is_temporary(const char *path) {
+    static const char *const names[] = {"#", "etilqs_", NULL};
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && bp_array_has_start(names, slash + 1);
+}
+
 void bp_diagnose_deleted_file(bp_evidence *evidence) {
     static const uint64_t least_bytes = (uint64_t)64 << 20;
     const bp_rows *files = &evidence->files;
@@ -177,7 +186,7 @@ void bp_diagnose_deleted_file(bp_evidence *evidence) {
         const bp_json_tree *file = files->rows[i];
         const char *target = bp_json_tree_text_or(file, "target", "");
         bool is_on_disk = strncmp(target, "/memfd:", 7) != 0 && strncmp(target, "/dev/", 5) != 0;
-        if (bp_json_tree_is_true(file, "deleted") && is_on_disk &&
+        if (bp_json_tree_is_true(file, "deleted") && is_on_disk && !is_temporary(target) &&
             strcmp(bp_json_tree_text_or(file, "access", "read"), "read") != 0 &&
             bp_json_tree_uint(file, "size_bytes", &bytes) && bytes >= least_bytes) {
             count++;

@@ -171,6 +171,17 @@ static bool is_paused(const bp_evidence *evidence, const bp_thread *thread) {
     return bp_array_has_text(functions, bp_json_tree_text_or(thread->row, "wait_channel", ""));
 }
 
+/* True if a person pages through what comes out of the pipe. */
+static bool is_paged(const bp_json_tree *wait) {
+    static const char *const pagers[] = {"less", "more", "most", "pager", NULL};
+    BP_JSON_EACH (end, bp_json_tree_rows(wait, "other_end")) {
+        if (bp_array_has_text(pagers, bp_json_tree_text_or(end, "name", ""))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool fills_pipe(const bp_evidence *evidence, const bp_thread *thread) {
     static const char *const calls[] = {"write", "writev",   "splice", "sendfile",
                                         "tee",   "vmsplice", NULL};
@@ -180,7 +191,8 @@ static bool fills_pipe(const bp_evidence *evidence, const bp_thread *thread) {
     bool has_waited =
         evidence->window_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS && bp_thread_is_idle(thread);
     return is_pipe && has_waited && !thread->is_own && bp_array_has_text(calls, thread->syscall) &&
-           bp_json_tree_rows(wait, "other_end") != NULL && find_stopped_peer(wait) == NULL;
+           bp_json_tree_rows(wait, "other_end") != NULL && find_stopped_peer(wait) == NULL &&
+           !is_paged(wait);
 }
 
 /* A pipe that took nothing through the whole window is full. That its reader is stopped says more,
@@ -774,15 +786,15 @@ static void add_client(const bp_json_tree *file, upstream *found) {
 
 /* It was asked no earlier than a client had asked: other connections may be silent for long. The
  * kernel is asked for one socket after the other. */
-static void add_upstream(const bp_json_tree *file, upstream *found) {
+static void add_upstream(const bp_evidence *evidence, const bp_json_tree *file, upstream *found) {
     enum { reading_ms = 100 };
     const bp_json_tree *socket = bp_json_tree_object(file, "socket");
     const bp_json_tree *first = bp_json_tree_object(found->file, "socket");
     uint64_t sent_ms = bp_json_tree_uint_or(socket, "sent_ms_ago", 0);
     const char *remote = bp_json_tree_text_or(socket, "remote", "");
-    bool is_asked = sent_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS &&
-                    sent_ms <= found->longest_ms + reading_ms &&
-                    find_silence(file, false) <= UNANSWERED;
+    bool is_asked =
+        sent_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS && !bp_evidence_is_own_end(evidence, file) &&
+        sent_ms <= found->longest_ms + reading_ms && find_silence(file, false) <= UNANSWERED;
     if (is_asked && strcmp(bp_json_tree_text_or(first, "remote", remote), remote) == 0) {
         found->file = found->file == NULL ? file : found->file;
         found->connection_count++;
@@ -799,7 +811,7 @@ void bp_diagnose_upstream(bp_evidence *evidence) {
         add_client(evidence->files.rows[i], &found);
     }
     for (size_t i = 0; i < evidence->files.count && found.client_count > 0; i++) {
-        add_upstream(evidence->files.rows[i], &found);
+        add_upstream(evidence, evidence->files.rows[i], &found);
     }
     const bp_json_tree *end = bp_json_tree_rows(found.file, "other_end");
     bool is_stopped = strcmp(bp_json_tree_text_or(end, "state", ""), "stopped") == 0;

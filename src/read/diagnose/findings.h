@@ -192,6 +192,8 @@ const char *bp_severity_name(bp_severity severity);
     ROW(ADDRESS_SPACE_GROWTH, "address-space-growth", INFO, address_space_growth, PROCESS, \
         "metrics-history.jsonl", ".vm_size_kb", \
         "look for what maps memory and does not unmap it; strace -e mmap,munmap -k names the caller") \
+    ROW(SPIN_PROGRESS, "spin", INFO, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
+        "it writes as it goes: a computation that says how far it is looks the same") \
     ROW(PAUSING_CHILDREN, "children-come-and-go", INFO, ended_children, PROCESS, \
         "runtime-metrics.json", ".process.children", \
         "start it by itself, as by bugpack run --stacks, to see why it ends") \
