@@ -14,7 +14,9 @@ enum {
     blank_max_bytes = 1024,        /* before that, for a place between words */
     line_end_max_bytes = 8 * 1024, /* the same, between lines of a document */
     earlier_min_bytes = 1024,      /* of a line, that are seen with its next part */
-    earlier_max_bytes = 16 * 1024
+    earlier_max_bytes = 16 * 1024,
+    lines_max_bytes = 2048, /* of whole lines, that are seen with the next one */
+    near_max_count = 16     /* records of others between two of them */
 };
 
 /* The line of a stream that is followed; instead of the one that was not for the longest time if
@@ -49,7 +51,7 @@ static bool has_codes(const bp_redact_record *record, bp_code_mode mode) {
 static bugpack_status see(bp_redactor *redactor, bp_redact_record *record, bp_code_mode mode,
                           size_t size, bp_view_value *value) {
     const struct bp_redact_line *line =
-        (record->part & BUGPACK_PART_CONTINUES) != 0 ? record->line : NULL;
+        (record->part & BUGPACK_PART_CONTINUES) != 0 || record->follows ? record->line : NULL;
     bp_view *view = &redactor->view;
     bool is_cut = (record->part & (BUGPACK_PART_UNFINISHED | BP_PART_WAS_CUT)) != 0;
     bugpack_status status = BUGPACK_OK;
@@ -160,6 +162,7 @@ static bugpack_status find_spans(bp_redactor *redactor, bp_redact_record *record
     if (status != BUGPACK_OK) {
         return status;
     }
+    scan->lines_from = view->message_from + (record->follows ? record->line->text.size : 0);
     if (mode == BP_CODES_SHOWN) {
         record->earlier_from = view->size > earlier_min_bytes ? view->size - earlier_min_bytes : 0;
         record->safe_end = record->is_piece ? find_safe_end(view, record) : 0;
@@ -244,7 +247,59 @@ static bugpack_status keep_line(const bp_redactor *redactor, const bp_redact_rec
         from = to - earlier_max_bytes;
     }
     bp_buffer_clear(&line->text);
+    line->lines_left = 0;
     return bp_buffer_append(&line->text, view->text + from, to - from);
+}
+
+/* True if a record is a whole line of a log. */
+static bool is_whole_line(const bp_redact_record *record) {
+    const unsigned parts = BUGPACK_PART_CONTINUES | BUGPACK_PART_UNFINISHED | BP_PART_WAS_CUT;
+    return record->is_json && record->stream != 0 && !record->is_piece && !record->is_in_string &&
+           (record->part & parts) == 0;
+}
+
+/* The lines of its stream that a match may have begun in, where the first one behind the name
+ * begins as a value does, or the head of a part of a form. */
+static void find_lines_before(bp_redactor *redactor, bp_redact_record *record) {
+    static const char message[] = "\"message\":\"", begins[] = " \\\"<-C";
+    struct bp_redact_line *line =
+        is_whole_line(record) ? find_line(redactor, record->stream, false) : NULL;
+    if (line == NULL || line->lines_left == 0) {
+        return;
+    }
+    const char *text = memmem(record->raw, record->size - 1, message, sizeof message - 1);
+    if (text != NULL && !line->is_joined) {
+        line->is_joined = memchr(begins, text[sizeof message - 1], sizeof begins - 1) != NULL;
+    }
+    record->follows = line->is_joined;
+    record->line = line->is_joined ? line : NULL;
+    line->lines_left = line->is_joined ? line->lines_left : 0;
+}
+
+/* Keeps a whole line for the next one of its stream, if a match may go on there. */
+static bugpack_status keep_whole_line(bp_redactor *redactor, bp_redact_record *record) {
+    const bp_view *view = &redactor->view;
+    unsigned count = redactor->scan.line_count;
+    struct bp_redact_line *line =
+        record->line != NULL || count > 0 ? find_line(redactor, record->stream, true) : NULL;
+    redactor->near_count -= redactor->near_count > 0;
+    bool has_message = view->message_to > 0 && view->message_to <= view->size;
+    if (line == NULL || !has_message) {
+        return BUGPACK_OK;
+    }
+    unsigned left = record->line != NULL ? line->lines_left - 1 : 0;
+    size_t byte_count = view->message_to - view->message_from, kept = line->text.size;
+    size_t from =
+        byte_count > lines_max_bytes ? view->message_to - lines_max_bytes : view->message_from;
+    line->lines_left = count > left ? count : left;
+    line->is_joined = record->line != NULL;
+    if (record->line == NULL || kept + byte_count > lines_max_bytes) {
+        bp_buffer_clear(&line->text);
+    }
+    redactor->near_count = line->lines_left > 0 ? near_max_count : redactor->near_count;
+    bugpack_status status =
+        bp_buffer_append(&line->text, view->text + from, view->message_to - from);
+    return status == BUGPACK_OK ? bp_buffer_append_char(&line->text, '\n') : status;
 }
 
 /* A secret without an end extends to the end of the line. */
@@ -265,7 +320,10 @@ static bugpack_status end_record(bp_redactor *redactor, bp_redact_record *record
     bp_scan *scan = &redactor->scan;
     bool has_blocks = scan->has_block_begin || scan->open_count > 0;
     bugpack_status status = BUGPACK_OK;
-    if (record->mode != BP_CODES_SHOWN && (has_blocks || record->line != NULL)) {
+    bool sees_again = record->follows || (is_whole_line(record) && scan->line_count > 0 &&
+                                          record->mode != BP_CODES_SHOWN);
+    record->follows = false;
+    if (sees_again || (record->mode != BP_CODES_SHOWN && (has_blocks || record->line != NULL))) {
         status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
     }
     if (status == BUGPACK_OK && has_blocks) {
@@ -276,6 +334,9 @@ static bugpack_status end_record(bp_redactor *redactor, bp_redact_record *record
         }
     }
     bool goes_on = (record->part & BUGPACK_PART_UNFINISHED) != 0 && record->line != NULL;
+    if (status == BUGPACK_OK && is_whole_line(record)) {
+        return keep_whole_line(redactor, record);
+    }
     return status == BUGPACK_OK && goes_on ? keep_line(redactor, record) : status;
 }
 
@@ -291,7 +352,10 @@ bugpack_status bp_redact_record_search(bp_redactor *redactor, bp_redact_record *
     if ((record->part & line_flags) != 0 && record->stream != 0) {
         bool makes = (record->part & BUGPACK_PART_UNFINISHED) != 0;
         record->line = find_line(redactor, record->stream, makes);
+    } else {
+        find_lines_before(redactor, record);
     }
+    scan->line_count = 0;
     if (scan->is_of_traffic) {
         status = find_spans(redactor, record, BP_CODES_KEPT);
     }

@@ -23,13 +23,16 @@ typedef struct bp_redact_span {
     bool is_bare; /* a JSON value without quotes */
 } bp_redact_span;
 
-/* The end of a line whose next part is a record of its own. */
+/* The end of a line whose next part is a record of its own, or lines that a match may go on from.
+ */
 struct bp_redact_line {
     uint64_t stream; /* of the thread and channel; 0: none */
     uint64_t age;
     bp_buffer text;
     bool is_swallowed; /* a secret without an end has begun: the rest of the line is replaced */
     uint16_t rule;
+    unsigned lines_left; /* that a match in whole lines may go on in */
+    bool is_joined;      /* the last of these lines begins as one that goes on */
 };
 
 /* Where an entry is. */
@@ -56,6 +59,7 @@ struct bp_redactor {
     size_t span_count, span_capacity;
     struct bp_redact_line lines[BP_REDACT_LINES];
     uint64_t line_age;
+    unsigned near_count; /* records that are searched, as a match may go on in them */
     uint64_t *counts;
     uint64_t marks[BP_KEYWORD_MARK_WORDS(BP_REDACT_RECORD_MAX)]; /* of the block being searched */
 };
@@ -76,6 +80,7 @@ typedef struct bp_redact_record {
     bool is_swallowed; /* a secret goes on behind `end`: so does its line or string */
     /* While it is searched. */
     struct bp_redact_line *line; /* the parts before this one and of this one; or NULL */
+    bool follows;                /* the lines before it are in `line` */
     bp_code_mode mode;           /* in which it was seen last */
     bool has_codes;              /* a text: of any kind */
     size_t undecided_from;       /* where a match begins that depends on what follows */

@@ -75,6 +75,7 @@ static void forget_lines(bp_redactor *redactor) {
     for (size_t i = 0; i < BP_REDACT_LINES; i++) {
         bp_buffer_release(&redactor->lines[i].text);
         redactor->lines[i].stream = 0;
+        redactor->lines[i].lines_left = 0;
     }
 }
 
@@ -101,6 +102,7 @@ void bp_redactor_begin(bp_redactor *redactor, bp_redact_form form) {
                                                                       : block_bytes,
                                       .held = entry->held};
     forget_lines(redactor);
+    redactor->near_count = 0;
     redactor->names.count = 0;
 }
 
@@ -240,7 +242,7 @@ static size_t find_next(const bp_redactor *redactor, const char *raw, size_t siz
                         size_t *escape) {
     const struct bp_redact_entry *entry = &redactor->entry;
     if (redactor->scan.open_count > 0 || redactor->names.count > 0 || entry->is_in_string ||
-        redactor->set->searches_all) {
+        redactor->near_count > 0 || redactor->set->searches_all) {
         return at;
     }
     size_t mark = find_mark(redactor->marks, size, at);

@@ -273,6 +273,9 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
             continue;
         }
         const bp_rule *rule = &scan->set->list.rules[end.owner];
+        if (rule->line_count > scan->line_count && record->from + from >= scan->lines_from) {
+            record->scan->line_count = rule->line_count;
+        }
         bool has_lines = rule->line_count > 0; /* it may go further than the hit that it is in */
         bool is_new = last == NULL || record->from + from < last->from ||
                       record->from + search.at > (has_lines ? record->lines_to : last->to);

@@ -40,6 +40,8 @@ typedef struct bp_scan {
     unsigned open_count;  /* of blocks */
     uint64_t block_key;   /* of the string that a record ended inside of */
     bool has_block_begin; /* the record that was searched last has the begin of a block */
+    size_t lines_from;    /* from here on keywords count for: */
+    unsigned line_count;  /* how many lines behind the text a match may go on in */
     /* In a text that goes on: the first match that depends on how, and what it would replace. */
     bool is_undecided;
     bp_hit undecided;

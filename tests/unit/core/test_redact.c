@@ -9,6 +9,10 @@
 #include "unit/redacted.h"
 #include "unit/unit.h"
 
+/* A line of logs.jsonl. */
+#define LINE(tid, text)                                                                            \
+    "{\"seq\":1,\"level\":\"info\",\"channel\":\"app\",\"tid\":" #tid ",\"message\":\"" text "\"}" \
+    "\n"
 #define KEY_BEGIN "-----BEGIN PRIVATE KEY-----"
 #define OF_A_CALLER                                                                                \
     "let digits = [0-9]{4}\n[ticket]\ncategory = mine\npattern = T-(%{digits})\n"                  \
@@ -190,6 +194,24 @@ static const struct {
      "12:01 app: ok\r\n"},
     {"a name that is not of ASCII", NULL, BP_REDACT_TEXT, "contraseña: hunter2\n",
      "contraseña: «»\n"},
+    {"lines that are records", NULL, BP_REDACT_JSON_LINES,
+     LINE(1, "Cookie: a=b;\\r") LINE(1, " sid=hunter2\\r") LINE(1, "- name: DB_PASSWORD")
+         LINE(2, "  value: hunter2") LINE(1, "  value: hunter2") LINE(1, "  value: hunter2")
+             LINE(1, "  password: |") LINE(1, "    hunter2") LINE(1, "a") LINE(1, "password:")
+                 LINE(1, "b") LINE(1, "  value: hunter2")
+                     LINE(1, "Content-Disposition: form-data; name=\\\"password\\\"\\r")
+                         LINE(1, "\\r") LINE(1, "hunter2\\r") LINE(1, "hunter2\\r")
+                             LINE(1, "; name=\\\"password\\\"") LINE(1, "") LINE(1, "hunter2"),
+     LINE(1, "Cookie: «»\\r") LINE(1, "«»\\r") LINE(1, "- name: DB_PASSWORD")
+         LINE(2, "  value: hunter2") LINE(1, "  value: «»") LINE(1, "  value: hunter2")
+             LINE(1, "  password: |") LINE(1, "    «»") LINE(1, "a") LINE(1, "password:")
+                 LINE(1, "b") LINE(1, "  value: hunter2")
+                     LINE(1, "Content-Disposition: form-data; name=\\\"password\\\"\\r")
+                         LINE(1, "\\r") LINE(1, "«»\\r") LINE(1, "hunter2\\r")
+                             LINE(1, "; name=\\\"password\\\"") LINE(1, "") LINE(1, "«»")},
+    {"a record that ends within its message", NULL, BP_REDACT_JSON_LINES,
+     LINE(1, "password:") "{\"level\":\"info\",\"channel\":\"app\",\"tid\":1,\"message\":\"",
+     LINE(1, "password:") "{\"level\":\"info\",\"channel\":\"app\",\"tid\":1,\"message\":\""},
     {"a folded JWT in a header", NULL, BP_REDACT_TEXT,
      "Authorization: Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0\r\n"
      " IiwibmFtZSI6ImJvYiBzbWl0aCJ9.dozjgNryP4J3jVmNHl0w5N\r\nHost: h\r\n",
