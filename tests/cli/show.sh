@@ -275,6 +275,8 @@ def threads(name, finding, *states, files=[], words="", **rest):
 def main(call="pause"): return "a", call, [], 0, {}
 def wants(tid, kind="mutex", name="worker", switches=0): return name, "futex", ["0x7f", "0x80", "0x2", "0x0"], switches, {"waits_for": {"tid": tid, "kind": kind}}
 def listener(waiting): return {"number": 3, "kind": "socket", "inode": 9, "socket": {"protocol": "tcp", "state": "listening", "local": "a:1", "waiting_connections": waiting, "backlog": 9}}
+def polls(call, waiting): return {"states": [("a", call, ["0x4"], 0, {"wait_channel": "ep_poll", "polled": [{"fd": 3, "inode": 9}]})], "files": [listener(waiting)]}
+def datagrams(drops): return {"number": 3, "kind": "socket", "socket": {"protocol": "udp", "state": "unconnected", "local": "a:1", "receive_queue_bytes": 99, "drops": drops}}
 def writes_to(reader): return "a", "write", ["0x1"], 0, {"waits_for": {"kind": "pipe", "fd": 1, "other_end": [{"pid": 9, "name": reader, "state": "sleeping"}]}}
 def deleted(path): return {"number": 3, "kind": "file", "target": path, "access": "write", "deleted": True, "size_bytes": 64 << 20}
 
@@ -403,9 +405,26 @@ rows = [
     *wakes("kept-working", "", "", handlers=["SIGALRM"], stack=["__do_sys_pause+0x2a/0x50"], cpu_ms=900, system_ms=449, cpu_percent=45),
     *wakes("kept-elsewhere", "", "", handlers=["SIGALRM"], stack=["ep_poll+0x2a/0x50"], cpu_ms=900, system_ms=450, cpu_percent=45),
     *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
+    *threads("timer", "idle-wakeups", ("a", "read", ["0x3"], 1000, {}), files=[{"number": 3, "kind": "timerfd"}]),
+    *threads("not-timer", "", ("a", "read", ["0x3"], 1000, {}), files=[{"number": 3, "kind": "pipe"}]),
+    *threads("closed", "descriptor-closed", ("a", "accept", ["0x3"], 0, {}), files=[listener(0) | {"number": 4}]),
+    *threads("not-closed", "", ("a", "accept", ["0x3"], 0, {}), files=[listener(0)]),
+    *threads("closed-ran", "", ("a", "accept", ["0x3"], 1, {}), files=[listener(0) | {"number": 4}]),
+    *threads("closed-since", "", ("a", "accept", ["0x3"], 0, {}), files=[listener(0) | {"number": 4}], closed_meanwhile=1),
+    *threads("closed-write", "", ("a", "write", ["0x3"], 0, {}), files=[listener(0) | {"number": 4}]),
     *threads("turn", "", main(), ("worker", "accept", ["0x3"], 0, {}), wants(2), files=[listener(0)]),
     *threads("no-turn", "lock-held", main(), ("server", "accept", ["0x3"], 0, {}), wants(2), files=[listener(0)]),
     *threads("turn-of-main", "lock-held", main("accept"), wants(1, name="a"), files=[listener(0)]),
+    *threads("monitor", "lock-held", main(), main(), wants(2, "monitor", switches=4)),
+    *threads("monitor-looks", "", main(), main(), wants(2, "monitor", switches=5)),
+    *threads("monitor-moves", "", main(), ("a", "pause", [], 1, {}), wants(2, "monitor", switches=4)),
+    *threads("mutex-looks", "", main(), main(), wants(2, switches=1)),
+    *threads("drained-not", "input-not-read", *polls("epoll_wait", 1)["states"], files=polls("epoll_wait", 1)["files"], words="epoll says once"),
+    *threads("drained", "", *polls("epoll_wait", 0)["states"], files=polls("epoll_wait", 0)["files"]),
+    *threads("drained-later", "frozen", ("a", "epoll_wait", ["0x4"], 0, {"polled": [{"fd": 3, "inode": 9}], "wait_channel": "do_freezer_trap"}), files=[listener(1)]),
+    *threads("poll-drains", "", *polls("poll", 1)["states"], files=polls("poll", 1)["files"]),
+    *threads("datagrams", "input-not-read", main(), files=[datagrams(1)]),
+    *threads("datagrams-fit", "", main(), files=[datagrams(0)]),
     *threads("pager", "", writes_to("less")),
     *threads("no-pager", "pipe-full", writes_to("lesser")),
     *threads("temporary", "", main(), files=[deleted("/var/tmp/etilqs_84a7"), deleted("/tmp/#99")]),
@@ -443,6 +462,7 @@ rows = [
     *own_pipe("event-of-kernel", "", kind="eventfd", device="/dev/kvm"),
     *own_pipe("event-of-aio", "", kind="eventfd", process={"mappings": 9, "asynchronous_io": True}),
     *own_pipe("event-unknown", "", kind="eventfd", process={}),
+    *own_pipe("pipe-of-python", "nobody-can-wake", process={"mappings": 9, "executable": "/usr/bin/python3"}),
     *own_pipe("pipe-polled", "", call="poll", timed=False),
     *own_pipe("pipe-of-two", "", pid=8),
     *own_pipe("pipe-of-some", "", complete=False),

@@ -300,6 +300,20 @@ java_class() {
     javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC -proc:none "$1.java"
 }
 
+# The child that should have put something has ended.
+begin_python_queue_of_ended() {
+    needs python3
+    begin_ready python3 -c '
+import multiprocessing, os
+queue = multiprocessing.Queue()
+child = multiprocessing.Process(target=os._exit, args=(1,))
+child.start()
+child.join()
+print("ready", flush=True)
+queue.get()'
+    await "is_in_state $pid S && grep -q pipe /proc/$pid/wchan"
+}
+
 begin_java_deadlock() {
     java_class Dead <<'END'
 import java.util.concurrent.CountDownLatch;
@@ -324,8 +338,8 @@ END
     await '[ $(grep -c ^waiting said) = 2 ]'
 }
 
-# One thread sleeps in the monitor of an object that three want.
-begin_java_monitor_held() {
+# start_java_held COUNT: a thread sleeps in the monitor of an object that so many want.
+start_java_held() {
     java_class Held <<'END'
 public class Held {
     static final Object lock = new Object();
@@ -337,7 +351,7 @@ public class Held {
         Thread holder = new Thread(() -> take(1000000), "holder");
         holder.start();
         while (holder.getState() != Thread.State.TIMED_WAITING) Thread.sleep(10);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < Integer.parseInt(arguments[0]); i++) {
             Thread thread = new Thread(() -> take(0), "worker");
             thread.start();
             while (thread.getState() != Thread.State.BLOCKED) Thread.sleep(10);
@@ -347,8 +361,11 @@ public class Held {
     }
 }
 END
-    begin_ready java -XX:+UseSerialGC Held
+    begin_ready java -XX:+UseSerialGC Held "$1"
 }
+
+begin_java_monitor_held() { start_java_held 3; }
+begin_java_monitor_wanted() { start_java_held 1; } # who looks again once a second
 
 begin_node_spin() {
     begin_ready node -e 'console.log("ready"); for (;;);'

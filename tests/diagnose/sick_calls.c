@@ -9,11 +9,31 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+
+static int closed_fd;
+
+static void *accept_clients(void *unused) {
+    while (accept(closed_fd, NULL, NULL) >= 0) {}
+    return unused;
+}
+
+/* A server that ends: close(2) does not wake the thread that it waits for. */
+static void descriptor_closed(void) {
+    struct sockaddr_in address;
+    closed_fd = listen_here(4, &address);
+    pid_t acceptor = start(accept_clients, NULL, "acceptor");
+    tell("acceptor=%d", (int)acceptor);
+    await_call(acceptor, SYS_accept);
+    check(close(closed_fd));
+    say_ready();
+    wait_for_ever();
+}
 
 static void open_fifo(int access) {
     check(mkfifo("commands", 0600));
@@ -148,7 +168,8 @@ static void file_not_served(void) {
     (void)!open("mounted/data/prices.csv", O_RDONLY);
 }
 
-const sick_program sick_calls[] = {{"fifo-not-read", fifo_not_read},
+const sick_program sick_calls[] = {{"descriptor-closed", descriptor_closed},
+                                   {"fifo-not-read", fifo_not_read},
                                    {"fifo-not-written", fifo_not_written},
                                    {"queue-full", queue_full},
                                    {"queue-empty", queue_empty},

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -253,6 +254,15 @@ static void look_for_work(void) {
     wait_for_ever();
 }
 
+static void read_timer(void) {
+    struct itimerspec often = {{0, 200000}, {0, 200000}};
+    uint64_t count;
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    check(timerfd_settime(timer, 0, &often, NULL));
+    say_ready();
+    while (read(timer, &count, sizeof count) > 0) {}
+}
+
 /* A computation that says how far it is. */
 static void compute(void) {
     say_ready();
@@ -437,6 +447,7 @@ const sick_program sick_cpu[] = {{"spin", spin},
                                  {"work-a-little", work_a_little},
                                  {"look-for-work", look_for_work},
                                  {"poll-for-work", poll_for_work},
+                                 {"timer-often", read_timer},
                                  {"progress", compute},
                                  {"answer-often", answer_often},
                                  {"alarm-often", alarm_often},

@@ -187,6 +187,26 @@ static void deadlock_of_one(void) {
     wait_for_ever();
 }
 
+static void *hold_file(void *file) {
+    flockfile(file);
+    (void)pthread_barrier_wait(&all_hold);
+    (void)sleep(1000);
+    return NULL;
+}
+
+static void *log_request(void *file) {
+    (void)fputs("request\n", file);
+    return NULL;
+}
+
+/* The lock of a stream of stdio. */
+static void stream_locked(void) {
+    (void)start_holder(hold_file, stderr);
+    (void)start_waiter(log_request, stderr, "worker");
+    say_ready();
+    wait_for_ever();
+}
+
 static int turn_listener;
 
 static void *accept_in_turn(void *lock) {
@@ -509,6 +529,7 @@ const sick_program sick_locks[] = {{"lock-held", lock_held},
                                    {"rwlock-held", rwlock_held},
                                    {"rwlock-read", rwlock_read},
                                    {"lock-of-ended", lock_of_ended},
+                                   {"stream-locked", stream_locked},
                                    {"threads-accept-in-turn", threads_accept_in_turn},
                                    {"lock-held-in-accept", lock_held_in_accept},
                                    {"processes-accept-in-turn", processes_accept_in_turn},

@@ -357,6 +357,37 @@ static void input_not_read(void) {
     (void)sleep(1000);
 }
 
+/* It has been told once of all its connections, and has accepted one. */
+static void listener_not_drained(void) {
+    struct sockaddr_in address;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int listener = listen_here(4, &address), set = epoll_create1(EPOLL_CLOEXEC);
+    check(epoll_ctl(set, EPOLL_CTL_ADD, listener, &event));
+    for (int i = 0; i < 3; i++) {
+        check(
+            connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address));
+    }
+    check(epoll_wait(set, &event, 1, -1) == 1 ? 0 : -1);
+    check(accept(listener, NULL, NULL) < 0 ? -1 : 0);
+    say_ready();
+    (void)epoll_wait(set, &event, 1, -1);
+}
+
+/* The queue is full, and the kernel drops what comes. */
+static void datagrams_not_read(void) {
+    static char message[8192];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    int server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    check(bind(server, (struct sockaddr *)&address, bytes));
+    check(getsockname(server, (struct sockaddr *)&address, &bytes));
+    for (int i = 0; i < 1000; i++) {
+        (void)sendto(server, message, sizeof message, 0, (struct sockaddr *)&address, bytes);
+    }
+    say_ready();
+    (void)sleep(1000);
+}
+
 /* Healthy: a server that answers nothing, and a client of it in the same process. */
 static void own_client(void) {
     struct sockaddr_in address;
@@ -692,6 +723,8 @@ const sick_program sick_peers[] = {{"pipe-peer-stopped", pipe_peer_stopped},
                                    {"subscribed", subscribed},
                                    {"messages-not-read", messages_not_read},
                                    {"input-not-read", input_not_read},
+                                   {"listener-not-drained", listener_not_drained},
+                                   {"datagrams-not-read", datagrams_not_read},
                                    {"own-client", own_client},
                                    {"input-of-child", input_of_child},
                                    {"client-thinks", client_thinks},

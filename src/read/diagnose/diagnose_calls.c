@@ -1,6 +1,7 @@
 /* Diagnoses of calls that wait on an object: a file system, a FIFO, a queue, a semaphore. */
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,5 +158,41 @@ void bp_diagnose_call_blocked(bp_evidence *evidence) {
                 bp_thread_argument(first), BP_TEXT(first->syscall), BP_TEXT(shown.clause),
                 is_named ? bp_process_argument(shown.process) : id, BP_COUNT(other_count),
                 BP_SECS(evidence->window_ms));
+    }
+}
+
+/* A call keeps the file, and goes on waiting, when another thread closes the descriptor (close(2)).
+ * A read of a descriptor that is closed before it begins fails at once. */
+static bool waits_on_closed(const bp_evidence *evidence, const bp_thread *thread) {
+    static const char *const calls[] = {"accept",   "accept4", "read",    "readv",
+                                        "recvfrom", "recvmsg", "connect", NULL};
+    return bp_array_has_text(calls, thread->syscall) && bp_thread_is_idle(thread) &&
+           !thread->is_own && number_of(thread, 0) <= INT_MAX &&
+           bp_evidence_file(evidence, number_of(thread, 0)) == NULL;
+}
+
+void bp_diagnose_closed_descriptor(bp_evidence *evidence) {
+    const bp_thread *first = NULL;
+    uint64_t other_count = 0;
+    char function[BP_FRAME_NAME_BYTES];
+    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS ||
+        !bp_evidence_has_all_files(evidence) ||
+        bp_json_tree_uint_or(evidence->files_rest, "closed_meanwhile", 1) > 0) {
+        return;
+    }
+    for (size_t i = 0; i < evidence->thread_count; i++) {
+        if (waits_on_closed(evidence, &evidence->threads[i])) {
+            other_count += first != NULL;
+            first = first == NULL ? &evidence->threads[i] : first;
+        }
+    }
+    if (first != NULL) {
+        bp_thread_print_function(evidence, first, function);
+        bp_find(
+            evidence,
+            "thread {} waits in {}{[, called by {},]} on descriptor {}, which another thread has "
+            "closed: that does not end the call" AND_MORE_THREADS "; for all of the {} measured",
+            bp_thread_argument(first), BP_TEXT(first->syscall), BP_TEXT(function),
+            BP_COUNT(number_of(first, 0)), BP_COUNT(other_count), BP_SECS(evidence->window_ms));
     }
 }

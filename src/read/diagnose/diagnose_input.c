@@ -18,6 +18,21 @@ static bool is_private(const bp_json_tree *file) {
     return is_pair || bp_array_has_text(kinds, bp_json_tree_text_or(file, "kind", ""));
 }
 
+/* True if a thread waits in epoll for a listener that has connections: it was told of them once
+ * (EPOLLET in epoll(7)), and did not accept all. One that is frozen sleeps elsewhere. */
+static bool polls_in_vain(const bp_evidence *evidence, const bp_thread *thread) {
+    uint64_t count = 0;
+    BP_JSON_EACH (item, bp_json_tree_rows(thread->row, "polled")) {
+        const bp_json_tree *file = bp_evidence_polled(evidence, item);
+        count +=
+            bp_json_tree_uint_or(bp_json_tree_object(file, "socket"), "waiting_connections", 0);
+    }
+    const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
+    return count > 0 && strncmp(thread->syscall, "epoll", strlen("epoll")) == 0 &&
+           strcmp(thread->state, "sleeping") == 0 &&
+           (channel[0] == '\0' || strstr(channel, "poll") != NULL);
+}
+
 /*
  * True if no socket can wake the thread: it sleeps for a time, or waits for a lock, a child or a
  * pipe. Of a call that is not known, and of descriptors that are not, one may. Who waits to write
@@ -36,7 +51,7 @@ static bool is_deaf(const bp_evidence *evidence, const bp_thread *thread) {
     const bp_json_tree *polled = bp_json_tree_rows(thread->row, "polled");
     BP_JSON_EACH (item, polled) {
         if (!is_private(bp_evidence_polled(evidence, item))) {
-            return false;
+            return polls_in_vain(evidence, thread);
         }
     }
     return bp_array_has_text(reading, call) &&
@@ -66,8 +81,12 @@ static void add_unread(const bp_json_tree *file, unread_input *input) {
     const bp_json_tree *socket = bp_json_tree_object(file, "socket");
     bool is_connected = strcmp(bp_json_tree_text_or(socket, "state", ""), "established") == 0 &&
                         bp_json_tree_is_true(socket, "accepted");
+    /* Of messages that nobody reads, the kernel drops what has no room. */
+    bool is_udp = strncmp(bp_json_tree_text_or(socket, "protocol", ""), "udp", 3) == 0 &&
+                  bp_json_tree_uint_or(socket, "drops", 0) > 0;
     uint64_t connections = bp_json_tree_uint_or(socket, "waiting_connections", 0);
-    uint64_t bytes = is_connected ? bp_json_tree_uint_or(socket, "receive_queue_bytes", 0) : 0;
+    uint64_t bytes =
+        is_connected || is_udp ? bp_json_tree_uint_or(socket, "receive_queue_bytes", 0) : 0;
     if (bp_json_tree_is_true(file, "shared")) {
         return;
     }
@@ -115,8 +134,11 @@ void bp_diagnose_input_not_read(bp_evidence *evidence) {
         bp_json_tree_text_or(input.listener != NULL ? input.listener : input.first, "local", "?");
     bp_find(evidence,
             "no thread reads what came in on {}{[, {} connection{|s} to accept]}{[, {} byte{|s} to "
-            "read]}; thread {} is in {}{[, called by {},]} instead, for all of the {} measured",
+            "read]}; thread {} is in {}{[, called by {},]} instead, for all of the {} measured{}",
             BP_CUT_TEXT(local, 110), BP_COUNT(input.connection_count), BP_COUNT(input.byte_count),
             bp_thread_argument(sleeper), BP_TEXT(sleeper->syscall), BP_TEXT(function),
-            BP_SECS(evidence->window_ms));
+            BP_SECS(evidence->window_ms),
+            BP_TEXT(polls_in_vain(evidence, sleeper)
+                        ? ": epoll says once what is there, and has to find all of it accepted"
+                        : ""));
 }

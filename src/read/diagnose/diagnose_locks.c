@@ -89,6 +89,14 @@ static bool waits_for_turn(const bp_evidence *evidence, const bp_thread *waiter,
            waiter->tid != first_tid;
 }
 
+/* Java lets one of the threads that wait for a monitor look again once a second (EnterI in
+ * objectMonitor.cpp). It waits all the same while the one that has the monitor does not run. */
+static bool looks_again(const bp_evidence *evidence, const bp_thread *waiter,
+                        const bp_thread *holder) {
+    return strcmp(waiter->waits_for_kind, "monitor") == 0 && bp_thread_waited(evidence, holder) &&
+           waiter->voluntary_switches * 1000 <= 2 * evidence->window_ms;
+}
+
 /* A lock is said to be held if somebody waited for it through the whole window, without running
  * once. For less, a program that works would be accused. */
 void bp_diagnose_lock_held(bp_evidence *evidence) {
@@ -108,7 +116,8 @@ void bp_diagnose_lock_held(bp_evidence *evidence) {
             holders[count++] = (lock_holder){.thread = root, .kind = waiter->waits_for_kind};
         }
         holders[at].waiter_count++;
-        holders[at].idle_count += bp_thread_waited(evidence, waiter);
+        holders[at].idle_count +=
+            bp_thread_waited(evidence, waiter) || looks_again(evidence, waiter, root);
         if (strcmp(holders[at].kind, waiter->waits_for_kind) != 0) {
             holders[at].kind = "mutex";
         }

@@ -49,15 +49,19 @@ const char *bp_thread_busy_timer(const bp_evidence *evidence, const bp_thread *t
 }
 
 /*
- * True if nobody but the clock wakes it so often: it is in a call that only time or a timer ends;
- * in poll or epoll_wait with a limit that explains the rate; or on a futex with a limit, while no
- * other thread runs often or long enough to wake it.
+ * True if nobody but the clock wakes it so often: it is in a call that only time or a timer ends,
+ * as a read of a timerfd; in poll or epoll_wait with a limit that explains the rate; or on a futex
+ * with a limit, while no other thread runs often or long enough to wake it.
  */
 static bool is_woken_by_time(const bp_evidence *evidence, const bp_thread *thread) {
     const char *call = thread->syscall;
     const char *channel = bp_json_tree_text_or(thread->row, "wait_channel", "");
-    bool is_poll = strcmp(call, "poll") == 0;
-    if (bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0 ||
+    bool is_poll = strcmp(call, "poll") == 0, is_read = strcmp(call, "read") == 0;
+    const bp_json_tree *read =
+        is_read ? bp_evidence_file(evidence, strtoull(bp_thread_call_argument(thread, 0), NULL, 16))
+                : NULL;
+    if (strcmp(bp_json_tree_text_or(read, "kind", ""), "timerfd") == 0 ||
+        bp_thread_only_sleeps(thread) || strcmp(channel, "hrtimer_nanosleep") == 0 ||
         find_timer_signal(evidence, thread) != NULL) {
         return true;
     }

@@ -187,8 +187,9 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
                                                         "shared_futex");
         count++;
     }
-    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes. */
-    if (count < (is_of_python && !has_shared ? 2 : 1) ||
+    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes, or a pipe.
+     */
+    if (count < (is_of_python && !has_shared && pipe == NULL ? 2 : 1) ||
         bp_evidence_has_open(evidence, "io_uring")) {
         return;
     }

@@ -117,6 +117,8 @@ const char *bp_severity_name(bp_severity severity);
         ".filesystems[].read_only", "the kernel's log says why: dmesg, journalctl -k") \
     ROW(ACCEPT_QUEUE, "accept-queue-full", CRITICAL, accept_queue, PROCESS, "files.json", \
         ".files[].socket", "stacks.txt shows where the thread is that should accept") \
+    ROW(CLOSED, "descriptor-closed", CRITICAL, closed_descriptor, PROCESS, "threads.json", \
+        ".threads[].syscall", "shutdown(2), or a byte in a pipe, wakes such a thread; close(2) does not") \
     ROW(SPIN, "spin", WARNING, spin, PROCESS, "runtime-metrics.json", ".threads[].cpu_ms", \
         "a long computation in memory looks the same; capture --stacks=all shows where it is") \
     ROW(SPIN_CALLS, "spin-in-system-calls", WARNING, spin, PROCESS, "runtime-metrics.json", \

@@ -251,6 +251,23 @@ Test(futex_wait, finds_the_thread_that_is_joined) {
     cr_expect(eq(u64, owner(&memory, MUTEX + 5, WAIT_BITSET | 256, 43), 0), "a thread elsewhere");
 }
 
+/* The lock of a FILE: the word, how often its owner has it, and the owner's descriptor. */
+static const struct memory printed = {{[MUTEX + 1] = 2, 1, AT + 24 * 4, [28] = 42}};
+
+Test(futex_wait, finds_the_thread_that_has_a_stream) {
+    cr_expect(eq(u64, owner(&printed, MUTEX + 1, WAIT | PRIVATE, 2), 42));
+    cr_expect(eq(u64, owner(&printed, MUTEX + 1, WAIT, 2), 0), "shared");
+    cr_expect(eq(u64, owner(&printed, MUTEX + 1, WAIT | PRIVATE, 1), 0), "another value");
+    for (size_t i = 1; i <= 3; i++) { /* not locked; nobody has it; no descriptor */
+        struct memory memory = printed;
+        memory.words[MUTEX + i] = 0;
+        cr_expect(eq(u64, owner(&memory, MUTEX + 1, WAIT | PRIVATE, 2), 0), "word %zu", i);
+    }
+    struct memory memory = printed;
+    memory.words[28] = 43;
+    cr_expect(eq(u64, owner(&memory, MUTEX + 1, WAIT | PRIVATE, 2), 0), "a thread elsewhere");
+}
+
 #if defined(__GLIBC__) && defined(__LP64__)
 /* The layouts above are those of this build's C library. */
 _Static_assert(offsetof(pthread_mutex_t, __data.__lock) == 0, "lock");

@@ -383,11 +383,32 @@ static bool is_held_plain(const struct call *call, const struct mutex *mutex) {
            ((mutex->kind & KIND_TYPE) == KIND_RECURSIVE) == (mutex->count != 0);
 }
 
+/* The lock of a FILE (_IO_lock_t in sysdeps/nptl/stdio-lock.h): its owner is the descriptor of a
+ * thread, which has the id. */
+static bool find_stdio(const bp_futex_process *process, const struct call *call,
+                       uint64_t *ret_tid) {
+    struct {
+        uint32_t lock, count;
+        uint64_t owner;
+    } file;
+    uint32_t tid;
+    if (!process->has_descriptors || call->command != FUTEX_COMMAND_WAIT || !call->is_private ||
+        call->is_timed || call->value != LOCK_CONTENDED ||
+        !process->read(process->context, call->address, &file, sizeof file) ||
+        file.lock != LOCK_CONTENDED || file.count == 0 || file.owner == 0 ||
+        !process->read(process->context, file.owner + process->descriptor_tid, &tid, sizeof tid) ||
+        owner_of(process, call, tid) != BP_FUTEX_OWNER_THREAD) {
+        return false;
+    }
+    *ret_tid = tid;
+    return true;
+}
+
 /*
  * A mutex has one user at least while it is locked, and one that is not robust has a count only if
  * it is recursive. A lock of glibc's own (stdio, malloc) has the same word, and other fields behind
- * it. A timed wait is a WAIT_BITSET, and an untimed one a WAIT: so the untimed wait for a condition
- * is none of this.
+ * it, which name the owner of the former alone. A timed wait is a WAIT_BITSET, and an untimed one a
+ * WAIT: so the untimed wait for a condition is none of this.
  */
 static bool find_mutex(const bp_futex_process *process, const struct call *call,
                        uint64_t *ret_tid) {
@@ -400,7 +421,7 @@ static bool find_mutex(const bp_futex_process *process, const struct call *call,
                                                    : is_held_plain(call, &mutex);
     if (!is_held || mutex.user_count == 0 ||
         owner_of(process, call, mutex.owner) == BP_FUTEX_OWNER_UNKNOWN) {
-        return false;
+        return find_stdio(process, call, ret_tid);
     }
     *ret_tid = mutex.owner;
     return true;
