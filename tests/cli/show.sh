@@ -261,10 +261,10 @@ def own_pipe(name, finding, pid=7, complete=True, handlers=[], call="read", devi
             {"tid": 7, "name": "p", "cpu_percent": 0, "cpu_ms": 0, "voluntary_switches": 0, "involuntary_switches": 0}]}}
 
 
-def threads(name, finding, *states, files=[], words="", **rest):
+def threads(name, finding, *states, files=[], words="", traced={}, **rest):
     """Each of (name, call, its arguments, switches in 2 s, members)."""
     yield name, finding, {
-        "metadata.json": {}, "process.json": {"loaded_objects": [{"path": "/lib/libc.so.6"}]}, "files.json": {"files": files, "closed_meanwhile": 0, **rest}, "threads.json": {"pid": 1, "threads": [
+        "metadata.json": {}, "process.json": {"loaded_objects": [{"path": "/lib/libc.so.6"}]}, "files.json": {"files": files, "closed_meanwhile": 0, **rest}, "threads.json": {"pid": 1, **traced, "threads": [
             {"tid": i, "name": states[i - 1][0], "state": "sleeping", "scheduling": {"policy": "other"}, "syscall": {
                 "name": states[i - 1][1], "arguments": states[i - 1][2]}, **states[i - 1][4]} for i in range(1, len(states) + 1)]},
         "runtime-metrics.json": {"sample_window_ms": 2000, "process": {"cpu_percent": 0}, "threads": [
@@ -406,6 +406,7 @@ rows = [
     *wakes("kept-elsewhere", "", "", handlers=["SIGALRM"], stack=["ep_poll+0x2a/0x50"], cpu_ms=900, system_ms=450, cpu_percent=45),
     *wakes("signalled", "", "pause", handlers=["SIGTERM", 7, "SIGUSR1"]),
     *threads("timer", "idle-wakeups", ("a", "read", ["0x3"], 1000, {}), files=[{"number": 3, "kind": "timerfd"}]),
+    *threads("timer-traced", "", ("a", "read", ["0x3"], 1000, {}), files=[{"number": 3, "kind": "timerfd"}], traced={"traced_by": {"pid": 9, "name": "strace"}}),
     *threads("not-timer", "", ("a", "read", ["0x3"], 1000, {}), files=[{"number": 3, "kind": "pipe"}]),
     *threads("closed", "descriptor-closed", ("a", "accept", ["0x3"], 0, {}), files=[listener(0) | {"number": 4}]),
     *threads("not-closed", "", ("a", "accept", ["0x3"], 0, {}), files=[listener(0)]),

@@ -103,11 +103,13 @@ void bp_diagnose_idle_wakeups(bp_evidence *evidence) {
     const bp_thread *worst = NULL;
     char function[BP_FRAME_NAME_BYTES] = "";
     uint64_t count = 0, often_count = 0;
+    /* A tracer, as strace, stops it at each of its calls. */
+    bool is_traced = bp_json_tree_object(evidence->waits, "traced_by") != NULL;
     for (size_t i = 0; i < evidence->thread_count && evidence->window_ms >= window_min_ms; i++) {
         const bp_thread *thread = &evidence->threads[i];
         const bp_json_tree *scheduling = bp_json_tree_object(thread->row, "scheduling");
         char own[BP_FRAME_NAME_BYTES];
-        double rate = thread->is_own ? 0 : wakes_per_sec(evidence, thread);
+        double rate = thread->is_own || is_traced ? 0 : wakes_per_sec(evidence, thread);
         often_count += rate * 2 >= rate_min;
         if (rate < rate_min || thread->is_born || thread->cpu_ms < 0 ||
             (thread->cpu_ms > work_max_ms * thread->voluntary_switches &&
