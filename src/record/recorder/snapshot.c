@@ -17,6 +17,9 @@ enum { part_count = sizeof(((bp_snapshot *)NULL)->parts) / sizeof(bp_snapshot_pa
 /* Channels of one session that a recovery looks for: file names may claim any number. */
 enum { recovered_max_count = 65536 };
 
+/* Of the records in all rings of a living session: files of any number may be one. */
+static const uint64_t living_max_bytes = (uint64_t)4 << 30;
+
 void bp_snapshot_init(bp_snapshot *snapshot, const bp_cancel_token *token,
                       uint64_t wall_offset_ns) {
     *snapshot = (bp_snapshot){.token = token, .wall_offset_ns = wall_offset_ns};
@@ -99,8 +102,9 @@ typedef struct source {
     int session_fd;
     int dir_fd;
     const char *session_id;
-    uint32_t ring_kinds; /* those that there should be */
-    bool is_alive;       /* its rings are being written */
+    uint32_t ring_kinds;  /* those that there should be */
+    bool is_alive;        /* its rings are being written */
+    uint64_t *left_bytes; /* what may still be copied of one that is */
     const bp_cancel_token *token;
 } source;
 
@@ -135,13 +139,16 @@ static bool open_ring(const source *from, const char *name, int *ret_fd, bugpack
 static void copy_ring(const source *from, const bp_ring_label *label, int fd, bp_temp_file *records,
                       bp_ring_view *view, void *about, bugpack_error *failure) {
     bp_temp_file copy = BP_TEMP_FILE_INIT;
-    if (fd >= 0 &&
-        bp_ring_file_check_owner(fd, from->session_id, label->kind, label->number, failure) ==
-            BUGPACK_OK &&
-        from->is_alive &&
-        bp_temp_file_open(&copy, from->dir_fd, UINT64_MAX, failure) == BUGPACK_OK) {
+    bool is_owned = fd >= 0 && bp_ring_file_check_owner(fd, from->session_id, label->kind,
+                                                        label->number, failure) == BUGPACK_OK;
+    if (is_owned && from->is_alive && bp_ring_file_used_bytes(fd) >= *from->left_bytes) {
+        (void)bp_fail(failure, BUGPACK_ERR_CORRUPT, "the rings of the process have over 4 GiB");
+    } else if (is_owned && from->is_alive &&
+               bp_temp_file_open(&copy, from->dir_fd, UINT64_MAX, failure) == BUGPACK_OK) {
         (void)bp_ring_file_copy(fd, copy.fd, from->token, failure);
         fd = copy.fd;
+        uint64_t copied_bytes = bp_ring_file_used_bytes(fd); /* it may have changed */
+        *from->left_bytes -= copied_bytes < *from->left_bytes ? copied_bytes : *from->left_bytes;
     }
     if (fd >= 0 && failure->status == BUGPACK_OK) {
         (void)bp_ring_recover(fd, bp_temp_file_sink, records, view, failure);
@@ -348,11 +355,13 @@ uint64_t bp_recover_used_bytes(int session_fd) {
 bugpack_status bp_recover_rings(int session_fd, const bp_session_identity *identity, bool is_alive,
                                 int dir_fd, const bp_cancel_token *token, bp_snapshot *ret_snapshot,
                                 bugpack_error *error) {
+    uint64_t left_bytes = living_max_bytes;
     const source from = {.session_fd = session_fd,
                          .dir_fd = dir_fd,
                          .session_id = identity->session_id,
                          .ring_kinds = identity->ring_kinds,
                          .is_alive = is_alive,
+                         .left_bytes = &left_bytes,
                          .token = token};
     bp_snapshot_part *parts = ret_snapshot->parts;
     bp_snapshot_init(ret_snapshot, token, identity->wall_offset_ns);

@@ -16,6 +16,8 @@ int bp_session_lock_take(int fd);
 #include <sys/resource.h>
 
 #include "recorder/snapshot.h"
+#include "ring/chunk.h"
+#include "ring/frame.h"
 #include "ring/ring.h"
 #include "support/temp_dir.h"
 #include "unit/unit.h"
@@ -165,4 +167,55 @@ Test(session_scan, a_ring_that_cannot_be_read_now_fails_the_recovery) {
         eq(int, (int)snapshot.parts[BP_RING_KIND_LOG].error.status, (int)BUGPACK_ERR_CORRUPT));
     bp_snapshot_release(&snapshot);
     bp_file_close(session_fd);
+}
+
+/* A ring with one record, whose other chunks claim more than they have. */
+static void make_ring(const char *name) {
+    const size_t capacity_bytes = (size_t)8 << 20;
+    const size_t chunk_count = bp_chunk_divide(capacity_bytes).chunk_count;
+    const uint64_t claim = (uint64_t)1 << 32 | 0xffff;
+    const struct iovec part = {.iov_base = "record", .iov_len = 6};
+    bp_ring *ring;
+    int fd = openat(dir.fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    cr_assert(ge(int, fd, 0));
+    cr_assert(zero(int, (int)bp_ring_new_mapped(fd, capacity_bytes, &ring, NULL)));
+    cr_assert(gt(u64, bp_ring_append(ring, 1, &part, 1), 0));
+    bp_ring_free(ring);
+    for (size_t i = 0; i < chunk_count; i++) {
+        off_t at = (off_t)(BP_FRAME_DATA_START + i * sizeof(bp_chunk_head));
+        uint64_t state = 0;
+        cr_assert(eq(i64, pread(fd, &state, sizeof state, at), sizeof state));
+        if (state == 0) {
+            cr_assert(eq(i64, pwrite(fd, &claim, sizeof claim, at), sizeof claim));
+        }
+    }
+    bp_file_close(fd);
+}
+
+/* The bytes that are read of the last of so many channels. */
+static uint64_t read_last(unsigned channel_count) {
+    const bp_session_identity identity = {.pid = 1};
+    bp_snapshot snapshot;
+    for (unsigned i = 2; i < channel_count; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "traffic-%u.ring", i);
+        cr_assert(zero(int, linkat(dir.fd, "traffic-1.ring", dir.fd, name, 0)));
+    }
+    cr_assert(zero(
+        int, (int)bp_recover_rings(dir.fd, &identity, true, dir.fd, NULL, &snapshot, &failure)));
+    cr_assert(eq(sz, snapshot.channel_count, channel_count));
+    const bp_traffic_part *last = &snapshot.channels[channel_count - 1].messages;
+    uint64_t bytes = last->to - last->from;
+    bp_snapshot_release(&snapshot);
+    return bytes;
+}
+
+/* One file under many names is not copied for ever. */
+Test(session_scan, the_rings_of_a_living_session_are_bounded_together) {
+    make_ring("traffic-1.ring");
+    make_ring("traffic-3.ring");
+    cr_expect(gt(u64, read_last(3), 0));
+    cr_assert(zero(int, unlinkat(dir.fd, "traffic-2.ring", 0)));
+    cr_assert(zero(int, renameat(dir.fd, "traffic-3.ring", dir.fd, "traffic-40.ring")));
+    cr_expect(eq(u64, read_last(40), 0));
 }
