@@ -516,8 +516,7 @@ Test(redact, keeps_of_a_line_in_parts_what_a_match_began_with) {
     for (char *digit = strchr(text, '0'); digit != NULL; digit = strchr(digit, '0')) {
         *digit = 'a';
     }
-    (void)run(BP_REDACT_JSON_LINES, text);
-    cr_expect(eq(ptr, strstr(out.data, "aaa"), NULL));
+    cr_expect(eq(ptr, strstr(run_plain(BP_REDACT_JSON_LINES, text), "aaa"), NULL));
 }
 
 Test(redact, drops_the_rest_of_a_secret_that_has_no_end) {
