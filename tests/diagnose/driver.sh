@@ -84,7 +84,7 @@ trap 'end_all 2>/dev/null; clean_up' EXIT
 
 # room COUNT: so many rows at a time. Waits for those that run; one that was killed gives no place back.
 room() {
-    wait $running
+    [ -z "$running" ] || wait $running # without an id it waits for what runs beside the rows, too
     running=
     for folder in "$rows"/*/; do
         [ ! -d "$folder" ] || [ -e "$folder/result" ] ||
