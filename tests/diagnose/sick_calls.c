@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <mqueue.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,20 @@ static void descriptor_closed(void) {
     tell("acceptor=%d", (int)acceptor);
     await_call(acceptor, SYS_accept);
     check(close(closed_fd));
+    say_ready();
+    wait_for_ever();
+}
+
+static void *accept_alone(void *unused) {
+    struct sockaddr_in address;
+    check(unshare(CLONE_FILES));
+    closed_fd = listen_here(4, &address);
+    return accept_clients(unused);
+}
+
+/* Healthy: the descriptor is open in the thread's own table alone. */
+static void own_descriptors(void) {
+    await_call(start(accept_alone, NULL, "acceptor"), SYS_accept);
     say_ready();
     wait_for_ever();
 }
@@ -169,6 +184,7 @@ static void file_not_served(void) {
 }
 
 const sick_program sick_calls[] = {{"descriptor-closed", descriptor_closed},
+                                   {"own-descriptors", own_descriptors},
                                    {"fifo-not-read", fifo_not_read},
                                    {"fifo-not-written", fifo_not_written},
                                    {"queue-full", queue_full},

@@ -300,6 +300,7 @@ static void add_thread(const bp_process_threads *process, const bp_thread_state 
     if (thread->does_poll) {
         add_polled(&thread->fd_wait, json);
     }
+    bp_model_add_flag(json, "descriptor_closed", thread->is_fd_closed);
     if (thread->is_waiting) {
         add_lock_wait(thread, process->threads[thread->waits_for].read.tid, json);
     } else if (thread->file != NULL) {

@@ -58,6 +58,7 @@ typedef struct bp_thread_state {
     char semaphore_name[256]; /* that it waits for, which no other process has open; any bytes */
     bp_fd_wait fd_wait;
     bool has_fd_wait;         /* on one */
+    bool is_fd_closed;        /* which is not open any more in the thread's table of descriptors */
     bool does_poll;           /* it waits on several, or in an epoll */
     const bp_open_file *file; /* a pipe or socket that it waits on, in `files`; NULL: none */
     char connects_to[BP_UNIX_NAME_BYTES]; /* name of a unix socket; any bytes; "": to none */

@@ -447,6 +447,16 @@ static void find_path(struct reader *reader, bp_thread_state *thread) {
     }
 }
 
+/* Of the one that the thread waits on, in its own table of descriptors (unshare(2)). -1 with errno.
+ */
+static ssize_t read_fd_link(const bp_thread_reader *files, const bp_thread_state *thread,
+                            char *target, size_t target_bytes) {
+    char link[64];
+    (void)snprintf(link, sizeof link, "%" PRIu64 "/fd/%" PRIu32, thread->read.tid,
+                   thread->fd_wait.fds[0]);
+    return readlinkat(files->dir_fd, link, target, target_bytes);
+}
+
 /* On one descriptor alone, or on several, or on what an epoll watches. */
 static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
     enum { epoll_max = 32 };
@@ -458,8 +468,11 @@ static void find_fd_wait(struct reader *reader, bp_thread_state *thread) {
     }
     thread->has_fd_wait = !wait->is_epoll && wait->count == 1;
     if (thread->has_fd_wait) {
+        char target[64];
         (void)bp_unix_connect_find(arch, &thread->read.syscall, read_memory, reader,
                                    thread->connects_to);
+        thread->is_fd_closed = read_fd_link(&reader->files, thread, target, sizeof target) < 0 &&
+                               errno == ENOENT && has_stayed(&reader->files, thread);
     } else if (wait->is_epoll) {
         thread->does_poll = reader->epoll_count++ < epoll_max && take_watches(reader, thread);
     } else {
@@ -610,7 +623,10 @@ static bugpack_status take_files(bp_process_threads *process, bugpack_error *err
         bp_thread_state *thread = &process->threads[i];
         const bp_open_file *file =
             thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
-        thread->file = file != NULL && has_stayed(&files, thread) ? file : NULL;
+        char target[64];
+        ssize_t length = file != NULL ? read_fd_link(&files, thread, target, sizeof target) : 0;
+        bool is_its = length > 0 && strncmp(file->target, target, (size_t)length) == 0;
+        thread->file = is_its && has_stayed(&files, thread) ? file : NULL;
         bool is_socket = thread->file != NULL && thread->file->socket != NULL;
         if (is_socket && thread->connects_to[0] != '\0') {
             memcpy(thread->file->socket->remote, thread->connects_to, sizeof thread->connects_to);

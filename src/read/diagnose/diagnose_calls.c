@@ -1,7 +1,6 @@
 /* Diagnoses of calls that wait on an object: a file system, a FIFO, a queue, a semaphore. */
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,31 +161,20 @@ void bp_diagnose_call_blocked(bp_evidence *evidence) {
 }
 
 /* A call keeps the file, and goes on waiting, when another thread closes the descriptor (close(2)).
- * A read of a descriptor that is closed before it begins fails at once. */
-static bool waits_on_closed(const bp_evidence *evidence, const bp_thread *thread) {
-    static const char *const calls[] = {"accept",   "accept4", "read",    "readv",
-                                        "recvfrom", "recvmsg", "connect", NULL};
-    return bp_array_has_text(calls, thread->syscall) && bp_thread_is_idle(thread) &&
-           !thread->is_own && number_of(thread, 0) <= INT_MAX &&
-           bp_evidence_file(evidence, number_of(thread, 0)) == NULL;
-}
-
+ * A call on a descriptor that is closed before it begins fails at once. */
 void bp_diagnose_closed_descriptor(bp_evidence *evidence) {
     const bp_thread *first = NULL;
     uint64_t other_count = 0;
     char function[BP_FRAME_NAME_BYTES];
-    if (evidence->window_ms < BP_EVIDENCE_ANSWER_WINDOW_MS ||
-        !bp_evidence_has_all_files(evidence) ||
-        bp_json_tree_uint_or(evidence->files_rest, "closed_meanwhile", 1) > 0) {
-        return;
-    }
     for (size_t i = 0; i < evidence->thread_count; i++) {
-        if (waits_on_closed(evidence, &evidence->threads[i])) {
+        const bp_thread *thread = &evidence->threads[i];
+        if (bp_json_tree_is_true(thread->row, "descriptor_closed") && bp_thread_is_idle(thread) &&
+            !thread->is_own) {
             other_count += first != NULL;
-            first = first == NULL ? &evidence->threads[i] : first;
+            first = first == NULL ? thread : first;
         }
     }
-    if (first != NULL) {
+    if (first != NULL && evidence->window_ms >= BP_EVIDENCE_ANSWER_WINDOW_MS) {
         bp_thread_print_function(evidence, first, function);
         bp_find(
             evidence,

@@ -1,7 +1,7 @@
 """All of src and include together has at most BUDGET lines."""
 
 # Whoever raises it says in the commit what a user gets for how many lines.
-BUDGET = 102_212
+BUDGET = 101_968
 
 
 def check(tree):
