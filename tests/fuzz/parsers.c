@@ -127,7 +127,7 @@ static void check_object(const char *bytes, size_t byte_count) {
     int64_t addend = 0;
     int fd = memfd_create("object", MFD_CLOEXEC);
     require(fd >= 0 && write(fd, bytes, byte_count) == (ssize_t)byte_count);
-    (void)bp_elf_is_within(fd, (uint64_t)1 << 30);
+    (void)bp_elf_memory_bytes(fd);
     if (bp_elf_object_read(fd, &elf) == BP_ELF_OK) {
         (void)bp_elf_find_symbol(&elf, "mallctl", &symbol);
         (void)bp_elf_find_tls_slot(&elf, &slot, &addend);
