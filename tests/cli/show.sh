@@ -1150,6 +1150,21 @@ report("googletest", {"status": 1}, ["[ RUN      ] Sum", "sum.cc:7: Failure", "E
     "[  FAILED  ] Sum (0 ms)", "[=====] 1 test", "[  PASSED  ] 0 tests.", " 1 FAILED TEST"], "stdout")
 report("tap", {"status": 1}, ["not ok 1 - sums"] + 20 * ["  at x"] + ["# fail 1", "# todo 0"], "stdout")
 report("difference", {"status": 1}, ["< a", "> error: cannot open"], "stdout")
+report("last-of-many", {"status": 1}, ["tape 1: not found", "tape 2: not found", "tape 3 is torn"])
+report("parts-of-words", {"status": 7}, ["The Terror of it", "failover is on", "scan: errors=0 failed=0", "no errors found, 0 failed", "rotating error.log", "out of tapes"])
+report("none-failed", {"status": 1}, ["all passed, 0 failed", "{\"error\": null, \"failed\": 0}"], "stdout")
+report("survived-by-another", {"status": 1}, ["error: cannot load the theme", "falling back to the default", "no license"])
+report("retried", {"status": 1}, ["error: cannot reach db1", "trying again", "error: cannot write"])
+report("of-a-library", {"status": 1}, ["libGL error: failed to load driver: iris", "app: cannot open display"])
+report("remark", {"status": 1}, ["server does not support compression", "vault: cannot open x"])
+report("connections", {"status": 1}, ["error: null pointer in x", "exit code: 0 of step 1"] + 20 * ["releasing connection 1"] + ["finished"])
+report("box-closed", {"status": 2}, ["Usage: app.py NAME", "\u256d\u2500 Error \u2500\u2500\u256e", "\u2502 No such option: --prot    \u2502", "\u2570\u2500\u2500\u256f"])
+report("anyhow", {"status": 1}, ["Error: cannot read it", "", "Caused by:", "    0: cannot open x", "    1: No such file"])
+report("tsc", {"status": 2}, ["a.ts:12:5 - error TS2322: wrong type", "12   const a = 1;", "     ~~~~~", "Found 1 error in a.ts:12"], "stdout")
+report("maven", {"status": 1}, ["[ERROR] Failed to execute goal g: Compilation failure", "[ERROR] /A.java:[3,9] cannot find symbol", "[ERROR]   symbol:   y",
+    "[ERROR] -> [Help 1]", "[ERROR] Re-run Maven using -X", "[ERROR] [Help 1] http://x"], "stdout")
+report("gradle", {"status": 1}, ["FAILURE: Build failed with an exception.", "* What went wrong:", "> Could not resolve x.", "* Try:", "> Run with --info", "BUILD FAILED in 1s"])
+report("more-information", {"status": 1}, ["starting up", "cannot start; see the log for more information"])
 report("both-outputs", {"status": 8}, [("stdout", "a_test: error: 3 is not 4"), ("stdout", "1 of 2 passed"), "Errors while running CTest", ("stdout", "bye")])
 report("script", {"status": 127}, ["x.sh: line 2: ./tool: cannot execute: required file not found"])
 report("null", {"signal": 11, "name": "SIGSEGV"}, ["free(): not the cause"],
@@ -1239,7 +1254,7 @@ full-stop|its last words: E: exit status 1; in work \(app.py:3\)
 ctest|its last words: 2 - b \(Failed\)
 initdb|its last words: could not access "/a"
 info|its last words: cannot connect to db1
-info-later|its last words: cannot connect to db1; then ERROR: no table INFO
+info-later|its last words: ERROR: no table INFO
 info-alone|its last words: INFO: no errors
 tests|its last words: FAIL b: 3 is not 4
 valgrind-before|its last words: config: missing key port
@@ -1277,9 +1292,27 @@ pytest-error|its last words: fixture x not found; then ERROR a.py::test_a
 googletest|its last words: sum.cc:7: Failure Expected equality of these values: sum\(1, 2\)
 tap|its last words: not ok 1 - sums
 difference|it ended with exit status 1
+last-of-many|its last words: tape 1: not found; then tape 2: not found; then tape 3 is torn
+parts-of-words|its last words: out of tapes
+none-failed|it ended with exit status 1
+survived-by-another|its last words: no license
+retried|its last words: error: cannot write
+of-a-library|its last words: app: cannot open display
+remark|its last words: vault: cannot open x
+connections|its last words: error: null pointer in x; then finished
+box-closed|its last words: No such option: --prot
+anyhow|its last words: Error: cannot read it; then Caused by: 1: No such file
+tsc|its last words: a.ts:12:5 - error TS2322: wrong type
+maven|its last words: \[ERROR\] Failed to .*: Compilation failure; then \[ERROR\] /A.java:\[3,9\] cannot find symbol
+gradle|its last words: > Could not resolve x\.
+more-information|its last words: cannot start; see the log for more information
 both-outputs|its last words: a_test: error: 3 is not 4
 script|the interpreter or loader of a command was not found: x.sh: .*
 END
+for name in difference none-failed; do
+    run show "$name.end.zip"
+    ! grep -q 'its last words' out || wrong "$name: $(cat out)"
+done
 for name in library other long-ago shell own term other-killed; do
     run show "$name.end.zip"
     if grep -q -e 'a command was not found' -e 'a child of it' -e 'probably killed' out; then wrong "$name: $(cat out)"; fi

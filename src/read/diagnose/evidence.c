@@ -563,8 +563,12 @@ static const char *pass_escape(const char *at) {
     return has_parameters && *at != '\0' ? at + 1 : at;
 }
 
-/* As it is read on a terminal: what a progress bar wrote over is gone, and a box has no left edge.
- */
+/* U+2500 to U+257F, of which boxes are drawn. */
+static bool is_edge(const char *at) {
+    return at[0] == '\xe2' && (at[1] == '\x94' || at[1] == '\x95') && at[2] != '\0';
+}
+
+/* As it is read on a terminal: what a progress bar wrote over is gone, and a box has no edges. */
 static const char *as_on_terminal(char *line) {
     char *to = line;
     for (const char *from = line; *from != '\0';) {
@@ -580,8 +584,12 @@ static const char *as_on_terminal(char *line) {
     *to = '\0';
     const char *text = line + strspn(line, " ");
     const char *edge = text;
-    while (edge[0] == '\xe2' && (edge[1] == '\x94' || edge[1] == '\x95') && edge[2] != '\0') {
-        edge += 3; /* U+2500 to U+257F */
+    while (is_edge(edge)) {
+        edge += 3;
+    }
+    while (to - edge >= 3 && (to[-1] == ' ' || is_edge(to - 3))) {
+        to -= to[-1] == ' ' ? 1 : 3;
+        *to = '\0';
     }
     return edge > text ? edge + (*edge == ' ') : line;
 }
@@ -597,6 +605,7 @@ void bp_evidence_output(bp_evidence *evidence, const char *channel, char *text) 
         return;
     }
     if (evidence->is_output_stdout && !is_stdout) {
+        free(evidence->results);
         evidence->results = evidence->output;
         evidence->result_count = evidence->output_count;
         evidence->output = NULL;

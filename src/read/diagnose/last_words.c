@@ -62,7 +62,7 @@ static const struct {
                 {"ninja: build stopped", ""},
                 {"FAILED: ", ""},
                 {"-- Configuring incomplete", ""}, /* CMake */
-                {"See also \"", ""},
+                {"See ", ""},                      /* CMake, systemctl, docker */
                 {"compilation terminated.", ""},
                 {"collect2: error: ld returned", ""},
                 {"", "error: linker command failed"}, /* clang */
@@ -72,9 +72,13 @@ static const struct {
                 {"hint: ", ""},
                 {"", "o see a list of "},
                 {"", "or more information "},
+                {"more information ", ""}, /* PostgreSQL */
+                {"The Apache error log may", ""},
                 {"", "ee above for "},
                 {"", "full stack trace "},
                 {"[ERROR] [Help ", ""}, /* Maven */
+                {"[ERROR] -> [Help ", ""},
+                {"[ERROR] Re-run Maven", ""},
                 {"", "test failed, to rerun"},
                 {"Traceback (most recent", ""},
                 {"", " above exception"}, /* between two of Python */
@@ -96,6 +100,15 @@ static const struct {
                 {"Require stack:", ""},
                 {"- /", ""},
                 {"npm ", "A complete log of this run"},
+                {"npm ", "/_logs/"},
+                {"Found ", " error"}, /* tsc */
+                {"Errors  Files", ""},
+                {"webpack ", " compiled with "},
+                {"Target //", " failed to build"}, /* Bazel */
+                {"Use --verbose_failures", ""},
+                {"Action '", "' failed."}, /* apachectl */
+                {"As a reminder, ", ""},   /* cargo */
+                {"N: ", ""},               /* apt */
                 {"tar: Exiting with failure status", ""},
                 {"tar: Error is not recoverable", ""},
                 {"tar: Child returned status", ""},
@@ -105,8 +118,11 @@ static const struct {
                 {"", "FATAL:  configuration file \""}, /* PostgreSQL: "contains errors" */
                 {"", "LOG:  database system is shut down"},
                 {"Run initdb or pg_basebackup", ""},
-                {"", "[ERROR] Aborting"}, /* MySQL */
-                {"BUILD FAILED", ""},     /* Gradle */
+                {"", "] HINT:  "},
+                {"", "] Aborting"},   /* MySQL */
+                {"BUILD FAILED", ""}, /* Gradle */
+                {"FAILURE: Build failed", ""},
+                {"* Try:", ""},
                 {"* Get more help", ""},
                 {"> Run with --", ""},
                 {"[  ", ""}, /* GoogleTest */
@@ -231,25 +247,25 @@ static bool is_continuation(const bp_evidence *evidence, uint64_t number) {
     }
     size_t row_bytes = strspn(line, digits);
     bool is_above_caret = number + 1 < evidence->output_count &&
-                          bp_output_text(evidence, number + 1)[0] == '^' &&
+                          strspn(bp_output_text(evidence, number + 1), "^~") > 0 &&
                           bp_output_line(evidence, number + 1)[0] != '^';
     return line[0] == ' ' || line[0] == '\t' || is_above_caret || is_native_trace(line) ||
-           is_blank(line) || is_of_go(evidence, number) || bp_text_begins(line, ">>> ") ||
+           is_blank(line) || bp_text_begins(line, "[ERROR]   ") /* Maven */ ||
+           is_of_go(evidence, number) || bp_text_begins(line, ">>> ") ||
            (row_bytes > 0 && bp_text_begins(line + row_bytes, " |"));
 }
 
 /* Words of a line that says what went wrong, in lower case. */
 static const char *const troubles[] = {
-    "error",       "fail",        "fatal",          "cannot",      "could not",
-    "unable",      "invalid",     "denied",         "refused",     "abort",
-    "panic",       "not ",        "n't ",           "no such",     "exception",
-    "missing",     "timeout",     "time out",       "timed out",   ": out of ",
-    "ran out",     "out of mem",  "too many",       "exceeded",    "corrupt",
-    "bad ",        "wrong ",      "unknown ",       "unexpected ", "unrecognized ",
-    "undefined ",  "reject",      "conflict",       "mismatch",    "malformed",
-    "no space",    "already ",    "is a directory", "file exists", "busy",
-    "unreachable", "connection ", "broken pipe",    "read-only",   "terminated by",
-    "exited with", "exit status", "exit code",      "giving up",   NULL};
+    "error",       "fail",           "fatal",       "cannot",      "could not",   "unable",
+    "invalid",     "denied",         "refused",     "abort",       "panic",       "not ",
+    "'t ",         "no such",        "exception",   "missing",     "timeout",     "time out",
+    "timed out",   ": out of ",      "ran out",     "out of mem",  "too many",    "exceeded",
+    "corrupt",     "bad ",           "wrong ",      "unknown ",    "unexpected",  "unrecognized ",
+    "undefined ",  "reject",         "conflict",    "mismatch",    "malformed",   "no space",
+    "already ",    "is a directory", "file exists", "busy",        "unreachable", "reset by",
+    "tion lost",   "lost conn",      "closed by",   "broken pipe", "read-only",   "terminated by",
+    "exited with", "exit status",    "exit code",   "giving up",   NULL};
 
 static bool has_any(const char *line, const char *const *words) {
     while (*words != NULL && strcasestr(line, *words) == NULL) {
@@ -258,8 +274,39 @@ static bool has_any(const char *line, const char *const *words) {
     return *words != NULL;
 }
 
+/* True if the word of trouble is a part of another, as in "terror", a name, as of a file, or a
+ * count of none: "no errors", "0 failed", "errors=0", "\"error\": null". */
+static bool is_harmless(const char *line, const char *at) {
+    static const char *const names[] = {
+        "failover",   "failsafe",    "fail-",        "error.log",     "error_log", "error-log",
+        "errors.log", "exit code 0", "exit code: 0", "exit status 0", NULL};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t before = (size_t)(at - line);
+    bool is_part = before > 0 && isalpha((unsigned char)at[-1]) && islower((unsigned char)at[0]);
+    bool is_none = before > 1 && at[-1] == ' ' &&
+                   ((before > 2 && strncasecmp(at - 3, "no", 2) == 0 &&
+                     (before == 3 || !isalpha((unsigned char)at[-4]))) ||
+                    (at[-2] == '0' && (before == 2 || strchr(" (:,", at[-3]) != NULL)));
+    const char *end = at + strspn(at, letters);
+    const char *value = end + strspn(end, "\"=: ");
+    size_t bytes = bp_text_begins(value, "null") ? 4 : value[0] == '0';
+    bool is_zero =
+        value > end && bytes > 0 &&
+        (strchr(",;)}]", value[bytes]) != NULL || (end[0] == '=' && value[bytes] == ' '));
+    return is_part || is_none || is_zero || bp_array_has_start(names, at);
+}
+
 static bool is_of_trouble(const char *line) {
-    return has_any(line, troubles);
+    for (size_t i = 0; troubles[i] != NULL; i++) {
+        const char *at = strcasestr(line, troubles[i]);
+        while (at != NULL && is_harmless(line, at)) {
+            at = strcasestr(at + 1, troubles[i]);
+        }
+        if (at != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static const char *find_word(const char *line, const char *word) {
@@ -274,8 +321,8 @@ static const char *find_word(const char *line, const char *word) {
 
 /* A line of a service whose level says that all is well. */
 static bool has_calm_level(const char *line) {
-    static const char *const levels[] = {"INFO",   "info]",   "level=info", "DEBUG",
-                                         "NOTICE", "notice]", "\"info\"",   "debug1"};
+    static const char *const levels[] = {"INFO",    "info]",    "level=info", "DEBUG",  "NOTICE",
+                                         "notice]", "\"info\"", "debug1",     "System]"};
     const char *at = NULL;
     for (size_t i = 0; at == NULL && i < sizeof levels / sizeof levels[0]; i++) {
         at = find_word(line, levels[i]);
@@ -312,8 +359,8 @@ static bool is_exception(const char *line) {
 
 /* True if it is a label of the line: "error:", "[ERROR]", "KeyError:", "level=error". */
 static bool has_error_label(const char *line) {
-    static const char *const labels[] = {"error", "fatal", "exception", "critical",
-                                         "panic", "emerg", "alert",     NULL};
+    static const char *const labels[] = {"error", "fatal", "exception", "critical", "panic",
+                                         "emerg", "alert", "rejected",  NULL};
     bool is_found = bp_text_begins(line, "not ok ") || bp_text_ends(line, ": Failure");
     for (size_t i = 0; labels[i] != NULL; i++) {
         const char *at = line;
@@ -330,13 +377,20 @@ static bool has_error_label(const char *line) {
 
 /* True if the line may be a cause by its words, and does not say that the program went on. */
 static bool may_be_cause(const bp_evidence *evidence, uint64_t at) {
-    static const char *const others[] = {"warning", "continuing", "ignor",     "skipping",
-                                         "retry",   "panic: ",    "in thread", NULL};
+    static const char *const others[] = {"continuing", "ignor",     "skipping",     "retry",
+                                         "panic: ",    "in thread", "-CRITICAL **", "libGL error",
+                                         "ALSA lib ",  NULL};
     const char *line = bp_output_text(evidence, at);
-    return is_of_trouble(line) && strchr(line, ' ') != NULL && !has_any(line, others) &&
-           !has_calm_level(line) && !is_trailer(line) &&
+    const char *warning = strcasestr(line, "warning"), *error = strcasestr(line, "error");
+    bool is_warning = warning != NULL && (error == NULL || warning < error);
+    return is_of_trouble(line) && !is_warning && strchr(line, ' ') != NULL &&
+           !has_any(line, others) && !has_calm_level(line) && !is_trailer(line) &&
            (is_exception(line) || !is_continuation(evidence, at));
 }
+
+/* Words of a program that went on after a trouble. */
+static const char *const survived[] = {"falling back", "trying again", "retrying", "reconnected",
+                                       NULL};
 
 /* Of the last lines the last one that says what went wrong; or further back, the last one that is
  * labelled so. Standard output is mostly results, and a log of a clean end may follow. */
@@ -349,6 +403,10 @@ static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
         bool is_near = count - at < looked_at_max;
         if (may_be_cause(evidence, at - 1) && !is_of_diff && (is_near || has_error_label(line))) {
             return at - 1;
+        }
+        if (at < count && has_any(line, survived) &&
+            !is_aside(bp_output_text(evidence, count - 1))) {
+            break;
         }
     }
     return count;
@@ -367,8 +425,9 @@ static bool is_same_speaker(const char *line, const char *other) {
 }
 
 /* The first of the lines of trouble that end with `at`: it led to the others, as of commands in a
- * pipe, or is what they are about. Lines between them may say more of the first. Of an exception
- * only the one that it was raised for, or the words of a child. */
+ * pipe, or is what they are about. Lines between them may say more of the first, unless they say
+ * that it was survived. Of an exception only the one that it was raised for, or the words of a
+ * child. */
 static uint64_t find_earliest(const bp_evidence *evidence, uint64_t first, uint64_t at) {
     enum { looked_at_max = 8, between_max = 3 };
     const char *line = bp_output_text(evidence, at);
@@ -378,7 +437,9 @@ static uint64_t find_earliest(const bp_evidence *evidence, uint64_t first, uint6
         const char *text = bp_output_text(evidence, i - 1);
         is_chained = is_chained || strstr(text, " above exception") != NULL;
         if (may_be_cause(evidence, i - 1)) {
-            bool belongs = between == 0 || is_of_child(line) || has_error_label(text) ||
+            bool is_near = between == 0 &&
+                           (strstr(text, ": ") != NULL || ends_in_colon(text) || text[0] == '[');
+            bool belongs = is_near || is_of_child(line) || has_error_label(text) ||
                            is_same_speaker(text, line);
             if (!belongs || !is_chained) {
                 break;
@@ -392,7 +453,7 @@ static uint64_t find_earliest(const bp_evidence *evidence, uint64_t first, uint6
         } else if (!is_trailer(text) && !is_continuation(evidence, i - 1)) {
             between++;
             seen++;
-            if (between > between_max || has_calm_level(text)) {
+            if (between > between_max || has_calm_level(text) || has_any(text, survived)) {
                 break;
             }
         }
@@ -558,9 +619,9 @@ static uint64_t find_reason(const bp_evidence *evidence, uint64_t first, uint64_
     return at;
 }
 
-/* Lines that say why: the first, and another that followed from it, or the same. */
+/* Lines that say why: the first, another that followed from it, and the last line; or the same. */
 typedef struct cause {
-    uint64_t at, then_at;
+    uint64_t at, then_at, last_at;
     bool is_sure; /* false: nothing but that something failed */
 } cause;
 
@@ -571,7 +632,7 @@ static cause find_lines(const bp_evidence *evidence, uint64_t first, bool takes_
     bool has_failed = (takes_any && !is_stdout) || end < count;
     uint64_t last = find_last(evidence, first, end, has_failed, &is_of_tests);
     if (!takes_any) {
-        return (cause){last, last, true};
+        return (cause){last, last, last, true};
     }
     const char *line = last < count ? bp_output_text(evidence, last) : "";
     bool is_over = is_of_tests || is_aside(line), is_neutral = !is_of_trouble(line);
@@ -579,17 +640,18 @@ static cause find_lines(const bp_evidence *evidence, uint64_t first, bool takes_
     uint64_t trouble = looks_further ? find_trouble(evidence, first) : last;
     if (trouble == count && last == count) {
         uint64_t newest = end > first ? end - 1 : first;
-        return is_stdout ? (cause){count, count, false} : (cause){newest, newest, false};
+        newest = is_stdout ? count : newest;
+        return (cause){newest, newest, newest, false};
     }
     if (trouble == count) {
-        return (cause){last, end < count && is_neutral ? end : last, true};
+        return (cause){last, last, end < count && is_neutral ? end : last, true};
     }
     if (is_of_tests) {
-        return (cause){find_reason(evidence, first, trouble), trouble, true};
+        return (cause){find_reason(evidence, first, trouble), trouble, trouble, true};
     }
     uint64_t earliest = find_earliest(evidence, first, trouble);
-    bool ends_in_last = last < count && is_neutral && !is_over && earliest == trouble;
-    return (cause){earliest, ends_in_last ? last : trouble, true};
+    bool ends_in_last = last < count && is_neutral && !is_over;
+    return (cause){earliest, trouble, ends_in_last ? last : trouble, true};
 }
 
 /* Where a runtime begins to say why, or else the last lines. Without `takes_any`, only where a
@@ -598,11 +660,12 @@ static cause find_cause(const bp_evidence *evidence, bool takes_any) {
     uint64_t count = evidence->output_count, first = find_first(evidence);
     uint64_t found = find_ending(evidence, first, false);
     found = found == count ? find_ending(evidence, first, true) : found;
-    cause lines = {found, found, true};
+    cause lines = {found, found, found, true};
     if (found == count && count > first) {
         lines = find_lines(evidence, first, takes_any);
     }
     uint64_t headline = lines.at < count ? find_headline(evidence, first, lines.at) : count;
+    lines.last_at = lines.last_at == lines.at ? headline : lines.last_at;
     lines.then_at = lines.then_at == lines.at ? headline : lines.then_at;
     lines.at = headline;
     return lines;
@@ -623,6 +686,10 @@ static uint64_t find_rest(const bp_evidence *evidence, uint64_t at) {
         do {
             next++;
         } while (next < count && is_continuation(evidence, next));
+    }
+    while (strcmp(line, "Caused by:") == 0 && next + 1 < count &&
+           is_continuation(evidence, next + 1)) {
+        next++; /* the root of Rust's anyhow */
     }
     if (next == count) {
         return at;
@@ -681,16 +748,21 @@ static bool find_in(const bp_evidence *evidence, bool takes_any, char out[BP_LAS
     if (found.at == evidence->output_count) {
         return false;
     }
-    uint64_t first = find_first(evidence), rest_at = find_rest(evidence, found.then_at);
-    const uint64_t places[] = {rest_at, found.then_at, found.at};
+    uint64_t first = find_first(evidence), rest_at = find_rest(evidence, found.last_at);
+    const uint64_t places[] = {rest_at, found.last_at, found.then_at, found.at};
     for (size_t i = 0; place[0] == '\0' && i < sizeof places / sizeof places[0]; i++) {
         bp_trace_find_place(evidence, first, places[i], place);
     }
     print_line(evidence, found.at, find_rest(evidence, found.at), out);
-    if (found.at != found.then_at && strstr(out, bp_output_text(evidence, found.then_at)) == NULL) {
+    const uint64_t further[] = {found.at, found.then_at, found.last_at};
+    for (size_t i = 1; i < sizeof further / sizeof further[0]; i++) {
+        uint64_t at = further[i];
+        if (at == further[i - 1] || strstr(out, bp_output_text(evidence, at)) != NULL) {
+            continue;
+        }
         char begin[BP_EVIDENCE_LINE_BYTES], end[BP_LAST_WORDS_BYTES];
         bp_utf8_copy_ends(begin, sizeof begin, out, strlen(out));
-        print_line(evidence, found.then_at, rest_at, end);
+        print_line(evidence, at, find_rest(evidence, at), end);
         int length = (int)strlen(begin) - bp_text_ends(begin, ".");
         (void)snprintf(out, BP_LAST_WORDS_BYTES, "%.*s; then %s", length, begin, end);
     }
