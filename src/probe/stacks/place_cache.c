@@ -24,24 +24,26 @@ typedef struct place_cache {
     atomic_size_t used; /* of the bytes; it may count beyond them */
     size_t most_bytes;  /* that are used */
     kept_place *_Atomic heads[head_count];
-    _Alignas(unit_bytes) char bytes[cache_bytes];
+    _Alignas(unit_bytes) char bytes[];
 } place_cache;
 
 static place_cache *_Atomic cache; /* at one address in all children */
 
 void bp_place_cache_begin(bool is_host) {
     place_cache *none = NULL;
+    size_t most_bytes = is_host ? host_bytes : cache_bytes;
+    size_t made_bytes = sizeof *none + most_bytes; /* which a host may have locked (mlockall(2)) */
     if (atomic_load(&cache) != NULL) {
         return;
     }
     place_cache *made =
-        mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
+        mmap(NULL, made_bytes, PROT_READ | PROT_WRITE,
              (is_host ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made != MAP_FAILED) {
-        made->most_bytes = is_host ? host_bytes : cache_bytes;
+        made->most_bytes = most_bytes;
     }
     if (made != MAP_FAILED && !atomic_compare_exchange_strong(&cache, &none, made)) {
-        (void)munmap(made, sizeof *made); /* another thread was first */
+        (void)munmap(made, made_bytes); /* another thread was first */
     }
 }
 

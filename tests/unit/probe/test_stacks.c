@@ -369,6 +369,15 @@ Test(place_cache, has_what_a_child_has_found_of_the_same_file) {
     cr_expect(not(bp_place_cache_find(&moved, &place)), "memory of the process");
 }
 
+static uint64_t read_size_kb(void) {
+    char text[128];
+    CLEANUP(close_fd) int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = read(fd, text, sizeof text - 1);
+    cr_assert(length > 0);
+    text[length] = '\0';
+    return strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
 Test(place_cache, of_a_host_is_kept_from_its_children_and_from_other_processes) {
     char name[] = "poll", false_name[] = "pole";
     bp_stack_files host = {.is_host = true}, other = {.is_host = false};
@@ -376,7 +385,9 @@ Test(place_cache, of_a_host_is_kept_from_its_children_and_from_other_processes) 
         .all = &host, .facts = {.start = 0x1000, .build_id = "0123abcd"}, .mapped.inode = 5};
     bp_stack_place place = {.address = 0x1234};
     bp_stack_place known = {.address = 0x1234, .symbol = false_name};
+    const uint64_t size_kb = read_size_kb();
     bp_place_cache_begin(true);
+    cr_expect(le(u64, read_size_kb() - size_kb, 1200), "a host may have locked all its memory");
     pid_t child = fork();
     if (child == 0) {
         bp_place_cache_keep(&file, &known);
