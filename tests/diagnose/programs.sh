@@ -547,6 +547,21 @@ begin_flock_waits() {
     await "grep -q -e '-> .* $pid ' /proc/locks"
 }
 
+# A server that is begun again while the first one has its lock and waits for a client.
+begin_flock_of_server() {
+    needs perl
+    server='my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => "127.0.0.1:0");
+        open(my $lock, ">>", "server.lock");
+        flock($lock, LOCK_EX);
+        $listener->accept;'
+    begin perl -MFcntl=:flock -MIO::Socket::INET -e "$server"
+    tell "holder=$pid"
+    await "grep -q accept /proc/$pid/wchan"
+    begin perl -MFcntl=:flock -MIO::Socket::INET -e "$server"
+    await "grep -q -e '-> .* $pid ' /proc/locks"
+}
+witness_flock_of_server() { witness_flock_waits; }
+
 begin_tar_waits() {
     begin sh -c 'tar cf - /usr/share | sleep 1000'
     await "pgrep -P $pid -x tar && pgrep -P $pid -x sleep"

@@ -488,20 +488,30 @@ static bool is_lock(bp_process_wait_kind kind) {
            kind == BP_WAIT_FOR_DATABASE_LOCK;
 }
 
+/* True if both have the socket of a call as the same descriptor, as of one that began the two. */
+static bool has_same_socket(const bp_process_threads *one, const bp_process_threads *other,
+                            const bp_thread_syscall *call) {
+    char fd[24], socket[2][64];
+    (void)snprintf(fd, sizeof fd, "%d", (int)call->arguments[0]);
+    return read_path(one->pid, fd, socket[0], sizeof socket[0]) &&
+           read_path(other->pid, fd, socket[1], sizeof socket[1]) &&
+           strcmp(socket[0], socket[1]) == 0;
+}
+
 /* True if workers of a server take turns to accept, as those of Apache: the one that has the lock
- * is of the same name, and waits for a client. */
+ * is of the same name, and waits for a client of both. A second server is none of them. */
 static bool waits_for_turn(struct finder *finder, const bp_process_threads *process,
                            const struct wait *wait) {
     bool is_turn = is_lock(wait->is.kind) || wait->is.kind == BP_WAIT_FOR_SEMAPHORE;
     const bp_process_threads *holder =
         is_turn && wait->target_count == 1 ? find_process(finder, wait->targets[0]) : NULL;
     bool accepts = false;
-    for (size_t i = 0; holder != NULL && i < holder->thread_count; i++) {
-        const bp_thread_reading *thread = &holder->threads[i].read;
-        const char *call = thread->syscall.place == BP_THREAD_IN_CALL
-                               ? bp_syscall_name(holder->arch, thread->syscall.number)
-                               : NULL;
-        accepts = accepts || (call != NULL && bp_text_begins(call, "accept"));
+    for (size_t i = 0; holder != NULL && !accepts && i < holder->thread_count; i++) {
+        const bp_thread_syscall *taken = &holder->threads[i].read.syscall;
+        const char *call =
+            taken->place == BP_THREAD_IN_CALL ? bp_syscall_name(holder->arch, taken->number) : NULL;
+        accepts = call != NULL && bp_text_begins(call, "accept") &&
+                  has_same_socket(holder, process, taken);
     }
     return accepts && strcmp(holder->name, process->name) == 0;
 }
