@@ -562,6 +562,18 @@ begin_flock_of_server() {
 }
 witness_flock_of_server() { witness_flock_waits; }
 
+# A FIFO whose name is removed once both ends are open.
+begin_fifo_peer_stopped() {
+    mkfifo fifo
+    begin sh -c 'exec sleep 1000 >fifo'
+    tell "peer=$pid"
+    begin cat fifo
+    await "grep -q pipe /proc/$pid/wchan && grep -q nanosleep /proc/$(told peer)/wchan"
+    kill -STOP "$(told peer)"
+    rm fifo
+}
+witness_fifo_peer_stopped() { peer_is_stopped; }
+
 begin_tar_waits() {
     begin sh -c 'tar cf - /usr/share | sleep 1000'
     await "pgrep -P $pid -x tar && pgrep -P $pid -x sleep"

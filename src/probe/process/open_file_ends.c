@@ -49,7 +49,7 @@ static struct pass *_Atomic kept; /* taken by whoever uses it; NULL: there is no
 /* The descriptors that are looked for, of one file. */
 struct end {
     const char *text; /* their link */
-    char text_bytes[40];
+    char text_bytes[target_bytes_max + 16];
     bool is_itself;            /* the socket of the file, that other processes have, too */
     bool by_reader, by_writer; /* of a pipe: which access they have */
 };
@@ -188,6 +188,11 @@ static bool make_end(const bp_open_file *file, struct end *ret_end) {
     if (file->kind == BP_OPEN_FILE_EVENTFD) {
         ret_end->by_reader = ret_end->by_writer = true;
         return file->info.has_event;
+    }
+    if (file->is_deleted) { /* which its link says behind the path */
+        (void)snprintf(ret_end->text_bytes, sizeof ret_end->text_bytes, "%s (deleted)",
+                       file->target);
+        ret_end->text = ret_end->text_bytes;
     }
     bool is_pipe = file->kind == BP_OPEN_FILE_PIPE || file->kind == BP_OPEN_FILE_FIFO;
     if (!is_pipe || !file->has_inode || access == NULL) {

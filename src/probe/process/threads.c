@@ -625,7 +625,10 @@ static bugpack_status take_files(bp_process_threads *process, bugpack_error *err
             thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
         char target[64];
         ssize_t length = file != NULL ? read_fd_link(&files, thread, target, sizeof target) : 0;
-        bool is_its = length > 0 && strncmp(file->target, target, (size_t)length) == 0;
+        /* One may be cut, and the other lacks the mark of a file that was deleted. */
+        size_t most = file != NULL ? strlen(file->target) : 0;
+        most = length < (ssize_t)most ? (size_t)length : most;
+        bool is_its = length > 0 && strncmp(file->target, target, most) == 0;
         thread->file = is_its && has_stayed(&files, thread) ? file : NULL;
         bool is_socket = thread->file != NULL && thread->file->socket != NULL;
         if (is_socket && thread->connects_to[0] != '\0') {
