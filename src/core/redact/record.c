@@ -223,11 +223,9 @@ static bugpack_status divide(bp_redactor *redactor, bp_redact_record *record) {
             size--;
         } while (size > 0 && view->text[size - 1] < BP_VIEW_BARE);
     }
-    size_t key = bp_view_raw(view, size);
-    key = key > 0 ? key - 1 : 0;
-    bool is_held = !is_full(record) || key >= record->size / 2; /* else it would be held for ever */
-    if (status == BUGPACK_OK && !is_forced && size < view->size && is_held) {
-        record->end = key;
+    if (status == BUGPACK_OK && !is_forced && size < view->size) {
+        size_t key = bp_view_raw(view, size);
+        record->end = key > 0 ? key - 1 : 0;
         status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
     }
     while (redactor->span_count > 0 && !is_forced &&
