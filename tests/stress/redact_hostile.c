@@ -51,6 +51,7 @@ static const struct {
     {"keys without end", "", "-----BEGIN RSA PRIVATE KEY-----", "", BP_REDACT_TEXT},
     {"keys without end nor line", "", "-----BEGIN RSA PRIVATE KEY-----!", "", BP_REDACT_TEXT},
     {"keys in a string", "{\"m\":\"", "-----BEGIN PRIVATE KEY-----!", "\"", BP_REDACT_JSON_LINES},
+    {"keys of two kinds", "", "-----BEGIN PRIVATE KEY-----!Private-Lines: 1!", "", BP_REDACT_TEXT},
     {"ends of tokens", "", "_mmk=", "", BP_REDACT_TEXT},
     {"begins of hashes", "", "$2b$11111111", "", BP_REDACT_TEXT},
     {"begins of tokens", "", "_eyJ", "", BP_REDACT_TEXT},

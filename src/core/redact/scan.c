@@ -26,7 +26,7 @@ struct record {
     struct ahead {
         const char *what;
         size_t from, at;
-    } ahead[2];
+    } ahead[8];
 };
 
 bugpack_status bp_scan_init(bp_scan *scan, const bp_rule_set *set) {
@@ -188,9 +188,12 @@ static size_t find_line_end(const struct record *record, size_t at) {
     return at;
 }
 
-/* The next `until` before `to`; or `to`. With NULL the end of the line. */
-static size_t find_ahead(struct record *record, const char *until, size_t from, size_t to) {
-    struct ahead *ahead = &record->ahead[until != NULL];
+/* The end of a block of this rule before `to`; or `to`. With NULL the end of the line. */
+static size_t find_ahead(struct record *record, const bp_rule *rule, size_t from, size_t to) {
+    const bp_rule *rules = record->scan->set->list.rules;
+    const char *until = rule != NULL ? rule->until : NULL;
+    /* An answer for each: a text may have the begins of two kinds of blocks in turn. */
+    struct ahead *ahead = &record->ahead[rule != NULL ? 1 + (size_t)(rule - rules) % 7 : 0];
     if (ahead->what != until || from < ahead->from || from > ahead->at) {
         size_t at =
             until != NULL ? find(record, from, record->size, until) : find_line_end(record, from);
@@ -203,8 +206,7 @@ static size_t find_ahead(struct record *record, const char *until, size_t from, 
  * look like those of a block. False where its end is not there. */
 static bool find_block_begin(struct record *record, uint16_t rule, const bp_match *match, size_t to,
                              bp_hit *ret_hit) {
-    const char *until = record->scan->set->list.rules[rule].until;
-    size_t end = find_ahead(record, until, match->to, to);
+    size_t end = find_ahead(record, &record->scan->set->list.rules[rule], match->to, to);
     bp_hit hit = {.from = match->from, .to = match->to, .match_from = match->from, .rule = rule};
     if (end < to) {
         hit.to = end;
@@ -278,7 +280,8 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
         }
         bool has_lines = rule->line_count > 0; /* it may go further than the hit that it is in */
         bool is_new = last == NULL || record->from + from < last->from ||
-                      record->from + search.at > (has_lines ? record->lines_to : last->to);
+                      record->from + search.at > last->to ||
+                      (has_lines && record->from + search.at > record->lines_to);
         if (is_new && !try_rule(record, end.owner, record->size, from, &match)) {
             try_undecided(record, end.owner, from, search.at);
         } else if (is_new && has_lines) {

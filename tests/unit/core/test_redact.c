@@ -192,6 +192,10 @@ static const struct {
      "12:00 app: -----END PRIVATE KEY-----\r\n12:01 app: ok\r\n",
      "12:00 app: «»\r\n12:00 app: «»\r\n12:00 app: -----END PRIVATE KEY-----\r\n"
      "12:01 app: ok\r\n"},
+    {"a header before the value of a name", NULL, BP_REDACT_JSON,
+     "{\"name\":\"DB_PASSWORD\",\"t\":\"ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R\","
+     "\"a\":\"Authorization: Basic aHVudGVyMg\",\"value\":\"hunter2\"}",
+     "{\"name\":\"DB_PASSWORD\",\"t\":\"«»\",\"a\":\"Authorization: Basic «»\",\"value\":\"«»\"}"},
     {"a name that is not of ASCII", NULL, BP_REDACT_TEXT, "contraseña: hunter2\n",
      "contraseña: «»\n"},
     {"lines that are records", NULL, BP_REDACT_JSON_LINES,
