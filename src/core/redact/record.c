@@ -217,8 +217,8 @@ static bugpack_status divide(bp_redactor *redactor, bp_redact_record *record) {
     record->end = is_forced ? record->size : end;
     record->is_swallowed = is_forced && record->undecided_from < record->size;
     bugpack_status status = see(redactor, record, BP_CODES_SHOWN, record->end, NULL);
-    size_t size = view->size;
-    while (view->is_json && size > 0 && view->text[size - 1] == BP_VIEW_KEY) {
+    size_t size = view->size, least = is_full(record) ? size / 2 : 0; /* there may be only keys */
+    while (view->is_json && size > least && view->text[size - 1] == BP_VIEW_KEY) {
         do { /* a key goes with its value */
             size--;
         } while (size > 0 && view->text[size - 1] < BP_VIEW_BARE);
