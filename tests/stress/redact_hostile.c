@@ -61,6 +61,7 @@ static const struct {
      "{\"password secret token api_key pwd\":{\"password secret token api_key pwd\":[0",
      ",\"no\"", "]", BP_REDACT_JSON},
     {"keys of JSON alone", "{\"a\":{", "\" key=\":", "", BP_REDACT_JSON},
+    {"headers in a header", "", "Authorization: Bearer abcdef0123.x-y~z:", "", BP_REDACT_TEXT},
     {"empty keys", "{\"a\":{", "\"\":", "", BP_REDACT_JSON},
     {"coloured headers", "", "\033[1mauthorization=8c1f0a77b2\033[0m", "", BP_REDACT_TEXT},
     {"cookies in a cookie", "", "set-cookie: SID=31d", "", BP_REDACT_TEXT},

@@ -21,7 +21,7 @@ struct record {
     size_t from; /* where it begins in the text that hits are of */
     const bp_view *view;
     bugpack_status status;
-    size_t lines_to; /* where the last match ended of a rule that may span lines, as in a hit */
+    bp_hit lines; /* the last one of a rule that may span lines: it may be in one of another */
     /* The last answers of find_ahead: many blocks may begin before one end. */
     struct ahead {
         const char *what;
@@ -269,7 +269,8 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
     bp_keyword_hit end;
     bp_match match;
     while (record->status == BUGPACK_OK && bp_keywords_find(&search, &end)) {
-        const bp_hit *last = scan->hit_count > 0 ? &scan->hits[scan->hit_count - 1] : NULL;
+        size_t count = scan->hit_count;
+        const bp_hit *last = count > 0 ? &scan->hits[count - 1] : &record->lines;
         size_t from = search.at - end.length;
         if (is_joint && from > scan->set->list.rules[end.owner].before_bytes) {
             continue;
@@ -279,13 +280,12 @@ static void search_keywords(struct record *record, size_t size, bool is_joint) {
             record->scan->line_count = rule->line_count;
         }
         bool has_lines = rule->line_count > 0; /* it may go further than the hit that it is in */
-        bool is_new = last == NULL || record->from + from < last->from ||
-                      record->from + search.at > last->to ||
-                      (has_lines && record->from + search.at > record->lines_to);
+        last = has_lines ? &record->lines : last;
+        bool is_new = record->from + from < last->from || record->from + search.at > last->to;
         if (is_new && !try_rule(record, end.owner, record->size, from, &match)) {
             try_undecided(record, end.owner, from, search.at);
-        } else if (is_new && has_lines) {
-            record->lines_to = record->from + match.to;
+        } else if (is_new && has_lines && scan->hit_count > count) {
+            record->lines = scan->hits[scan->hit_count - 1];
         }
     }
 }
@@ -302,7 +302,7 @@ static void search_joints(struct record *record) {
         rest.size -= at;
         search_keywords(&rest, rest.size < near_bytes ? rest.size : near_bytes, true);
         record->status = rest.status;
-        record->lines_to = rest.lines_to;
+        record->lines = rest.lines;
     }
 }
 
