@@ -23,7 +23,7 @@ static const bp_cli_exit is_equal = BP_CLI_COMPLETE, is_different = BP_CLI_FAILE
                          is_trouble = BP_CLI_USAGE;
 
 /* Fits a number with its sign, its point and its unit. */
-enum { amount_bytes = 64, screen_columns = 80 };
+enum { amount_bytes = 64, screen_columns = 80, line_bytes = 4 * screen_columns };
 
 typedef enum unit_kind { PLAIN, BYTES, SECONDS, SHARE } unit_kind;
 
@@ -157,12 +157,14 @@ static bool begins_kind(const bp_json_changes *list, size_t index) {
            strcmp(bp_json_change_kind(&row[-1]), bp_json_change_kind(row)) != 0;
 }
 
-static void print_changes(const bp_json_changes *list, const diff_options *options) {
+/* False without memory for a line. */
+static bool print_changes(const bp_json_changes *list, const diff_options *options) {
     bool emphasis = bp_cli_is_terminal(STDOUT_FILENO) && bp_cli_wants_colour();
     bp_buffer line;
     size_t count = 0; /* of its kind */
-    bp_buffer_init(&line, 4 * screen_columns);
-    for (size_t i = 0; i < list->count; i++) {
+    bp_buffer_init(&line, line_bytes);
+    bool has_memory = bp_buffer_reserve(&line, line_bytes) != NULL;
+    for (size_t i = 0; i < list->count && has_memory; i++) {
         const bp_json_change *row = &list->rows[i];
         if (i == 0 || strcmp(row[-1].entry, row->entry) != 0) {
             (void)printf("\n%s%s%s\n", emphasis ? "\033[1m" : "", row->entry,
@@ -179,6 +181,7 @@ static void print_changes(const bp_json_changes *list, const diff_options *optio
         (void)fputs("\n(and more)\n", stdout);
     }
     bp_buffer_release(&line);
+    return has_memory;
 }
 
 static const bp_json_tree *metadata_of(const bp_diff_side *side) {
@@ -198,13 +201,14 @@ static void print_side(const char *title, const bp_diff_side *side) {
     (void)fputc('\n', stdout);
 }
 
-static void print_text(const bp_diff *diff, const diff_options *options) {
+static bool print_text(const bp_diff *diff, const diff_options *options) {
     print_side("before", &diff->before);
     print_side("after ", &diff->after);
-    print_changes(&diff->changes, options);
+    bool has_memory = print_changes(&diff->changes, options);
     if (diff->changes.count == 0 && !diff->changes.is_cut) {
         (void)fputs("\nno difference\n", stdout);
     }
+    return has_memory;
 }
 
 static void add_side(bp_json *json, const char *key, const bp_diff_side *side) {
@@ -293,8 +297,10 @@ static bp_cli_exit run(void *context, char **paths) {
     }
     if (options->as_json) {
         print_json(&diff, options);
-    } else {
-        print_text(&diff, options);
+    } else if (!print_text(&diff, options)) {
+        bp_cli_say("out of memory");
+        bp_diff_release(&diff);
+        return is_trouble;
     }
     bool are_equal = diff.changes.count == 0 && !diff.changes.is_cut;
     bp_diff_release(&diff);
