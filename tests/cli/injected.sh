@@ -53,6 +53,13 @@ for case in "ENOSPC ${reopened:-1} No space left" "EMFILE ${separate:-0} Too man
     ! grep -q jemalloc-not-found out err || wrong "$1 at $2 is called an absence"
 done
 
+fact 'an open that has to be asked for again is'
+# The kernel says so where a file is renamed or mounted anywhere while it follows ".." (openat2(2)).
+traced -e trace=openat2 -e inject=openat2:error=EAGAIN:when=1+2 -- \
+    capture --pid "$target" --window 0 --output renamed.zip
+grep -q INJECTED trace || wrong 'nothing failed'
+expect_status 0
+
 fact 'a file that fails is not called too large'
 traced -P "/proc/$target/maps" -e inject=read:error=EIO:when=2+ -- \
     capture --pid "$target" --window 0 --output maps.zip

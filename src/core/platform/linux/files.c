@@ -137,7 +137,12 @@ int bp_read_build_id(int fd, char out[65]) {
 int bp_open_below(int root_fd, const char *path, int flags) {
     const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC,
                                  .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    enum { attempt_max = 128 }; /* with EAGAIN something was renamed meanwhile (openat2(2)) */
+    int fd = -1;
+    for (unsigned i = 0; fd < 0 && (i == 0 || (i < attempt_max && errno == EAGAIN)); i++) {
+        fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    }
+    return fd;
 }
 
 int bp_open_in_root(int process_fd, const char *path, int flags) {

@@ -53,7 +53,7 @@ int bp_open_regular(const char *path);
 int bp_reopen_regular(int path_fd);
 
 /* Opens a path below `root_fd`, close-on-exec, and with links that cannot lead out of it. -1 with
- * errno: ENOSYS before Linux 5.6. */
+ * errno: ENOSYS before Linux 5.6, EAGAIN while others rename or mount without end. */
 int bp_open_below(int root_fd, const char *path, int flags);
 
 /*
