@@ -447,8 +447,8 @@ static void find_path(struct reader *reader, bp_thread_state *thread) {
     }
 }
 
-/* Of the one that the thread waits on, in its own table of descriptors (unshare(2)). -1 with errno.
- */
+/* Reads the link of the descriptor that the thread waits on, in the thread's own table
+ * (unshare(2)). -1 with errno. */
 static ssize_t read_fd_link(const bp_thread_reader *files, const bp_thread_state *thread,
                             char *target, size_t target_bytes) {
     char link[64];
@@ -625,7 +625,7 @@ static bugpack_status take_files(bp_process_threads *process, bugpack_error *err
             thread->has_fd_wait ? find_file(&process->files, thread->fd_wait.fds[0]) : NULL;
         char target[64];
         ssize_t length = file != NULL ? read_fd_link(&files, thread, target, sizeof target) : 0;
-        /* One may be cut, and the other lacks the mark of a file that was deleted. */
+        /* The link may be cut, and `target` lacks the mark of a file that was deleted. */
         size_t most = file != NULL ? strlen(file->target) : 0;
         most = length < (ssize_t)most ? (size_t)length : most;
         bool is_its = length > 0 && strncmp(file->target, target, most) == 0;

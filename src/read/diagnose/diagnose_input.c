@@ -81,7 +81,7 @@ static void add_unread(const bp_json_tree *file, unread_input *input) {
     const bp_json_tree *socket = bp_json_tree_object(file, "socket");
     bool is_connected = strcmp(bp_json_tree_text_or(socket, "state", ""), "established") == 0 &&
                         bp_json_tree_is_true(socket, "accepted");
-    /* Of messages that nobody reads, the kernel drops what has no room. */
+    /* The kernel drops messages for which a full queue has no room. */
     bool is_udp = strncmp(bp_json_tree_text_or(socket, "protocol", ""), "udp", 3) == 0 &&
                   bp_json_tree_uint_or(socket, "drops", 0) > 0;
     uint64_t connections = bp_json_tree_uint_or(socket, "waiting_connections", 0);

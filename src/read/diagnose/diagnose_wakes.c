@@ -187,8 +187,8 @@ void bp_diagnose_nobody_wakes(bp_evidence *evidence) {
                                                         "shared_futex");
         count++;
     }
-    /* One thread of Python may wait for Ctrl-C, but not for a lock of other processes, or a pipe.
-     */
+    /* A single thread of Python may wait for Ctrl-C, but not in a lock of other processes or in a
+     * pipe. */
     if (count < (is_of_python && !has_shared && pipe == NULL ? 2 : 1) ||
         bp_evidence_has_open(evidence, "io_uring")) {
         return;

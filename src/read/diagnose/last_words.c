@@ -392,8 +392,8 @@ static bool may_be_cause(const bp_evidence *evidence, uint64_t at) {
 static const char *const survived[] = {"falling back", "trying again", "retrying", "reconnected",
                                        NULL};
 
-/* Of the last lines the last one that says what went wrong; or further back, the last one that is
- * labelled so. Standard output is mostly results, and a log of a clean end may follow. */
+/* Finds the last line that says what went wrong: any such line near the end, and further back one
+ * with a label. Standard output is mostly results, and a log of a clean end may follow. */
 static uint64_t find_trouble(const bp_evidence *evidence, uint64_t first) {
     enum { looked_at_max = 8 };
     uint64_t count = evidence->output_count;
@@ -483,8 +483,8 @@ static bool is_followed(const bp_evidence *evidence, uint64_t at) {
     return false;
 }
 
-/* What the program said may have been no end: a panic in other words, or one that was recovered; an
- * error of valgrind, or in another thread, before a reason of its own. */
+/* True if the program went on after these words: it quoted a panic, or recovered from it; or an
+ * error of valgrind or of another thread stands before a reason of its own. */
 static bool was_survived(const bp_evidence *evidence, uint64_t at, const char *words) {
     uint64_t count = evidence->output_count;
     const char *newest = bp_output_text(evidence, count - 1);
@@ -535,8 +535,8 @@ static uint64_t find_first(const bp_evidence *evidence) {
     return first;
 }
 
-/* Of the line where the report of a tool was found, the line of it that says most: the summary of a
- * sanitizer has the place, and the error of valgrind stands above its trace. */
+/* Finds the line that says most in the report of a tool: the summary of a sanitizer has the place,
+ * and the error of valgrind stands above its trace. */
 static uint64_t find_headline(const bp_evidence *evidence, uint64_t first, uint64_t at) {
     const char *line = bp_output_text(evidence, at);
     if (strstr(line, "==    at 0x") != NULL && at > first) {
@@ -608,7 +608,7 @@ static uint64_t find_last(const bp_evidence *evidence, uint64_t first, uint64_t 
     return evidence->output_count;
 }
 
-/* What pytest says of a test above its summary, where that has no reason; else `at`. */
+/* Finds the reason that pytest prints above its summary, where the summary has none; else `at`. */
 static uint64_t find_reason(const bp_evidence *evidence, uint64_t first, uint64_t at) {
     bool has_none = strstr(bp_output_text(evidence, at), " - ") == NULL;
     for (uint64_t i = at; has_none && i > first; i--) {

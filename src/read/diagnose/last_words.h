@@ -1,5 +1,5 @@
 /*
- * What a program said as it ended, of its output. Pure.
+ * Finds in the output of a program the line that says why it ended. Pure.
  */
 #ifndef BP_DIAGNOSE_LAST_WORDS_H
 #define BP_DIAGNOSE_LAST_WORDS_H

@@ -49,7 +49,8 @@ typedef struct bp_channels {
     bp_rings *rings;       /* borrowed */
     void *session;         /* for the handles; also the owner of the filters */
     uint64_t budget_bytes; /* of all rings of messages; 0: no traffic is recorded */
-    /* Of what follows: one opening or closing at a time, which makes or removes files. */
+    /* Guards what follows. One opening or closing at a time holds it, and makes or removes files.
+     */
     bp_lock lock;
     uint64_t weight_sum, open_bytes, closed_bytes;
     uint32_t next_number;

@@ -17,7 +17,7 @@ enum { part_count = sizeof(((bp_snapshot *)NULL)->parts) / sizeof(bp_snapshot_pa
 /* Channels of one session that a recovery looks for: file names may claim any number. */
 enum { recovered_max_count = 65536 };
 
-/* Of the records in all rings of a living session: files of any number may be one. */
+/* Bounds the records of all rings of a living session: one file may have any number of names. */
 static const uint64_t living_max_bytes = (uint64_t)4 << 30;
 
 void bp_snapshot_init(bp_snapshot *snapshot, const bp_cancel_token *token,

@@ -1,7 +1,7 @@
 """All of src and include together has at most BUDGET lines."""
 
 # Whoever raises it says in the commit what a user gets for how many lines.
-BUDGET = 102_081
+BUDGET = 102_082
 
 
 def check(tree):

@@ -26,7 +26,7 @@ Test(token, tells_a_deadline_from_a_cancel) {
     cr_assert(eq(str, failure.message, "the report was cancelled"));
 }
 
-/* Of these one after the other is cancelled, while another thread checks it. */
+/* One thread cancels them one after the other, and another checks each meanwhile. */
 static bp_cancel_token tokens[500];
 static atomic_size_t checked_count;
 
